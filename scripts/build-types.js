@@ -6,7 +6,7 @@ import { ROOT, writeIfChanged } from './build-output.js';
 
 const HEADER = `// Made by scripts/build-types.js. Do not edit.
 import type { Json } from '../contract/json.ts';
-import type { ApplicationWithKey } from './application-with-key.ts';
+import type { ApplicationKeyWithText, ApplicationWithKey } from './application-with-key.ts';
 import type { CallOptions } from './call-options.ts';
 `;
 
@@ -37,16 +37,20 @@ function namedType([name, node]) {
   return `${docs('', node.description)}export ${declaration}\n`;
 }
 
+/** The types of results with an API key, by the type without it. */
+const WITH_KEY = { Application: 'ApplicationWithKey', ApplicationKey: 'ApplicationKeyWithText' };
+
 /** Returns the declaration of an operation's method. A `body` of arbitrary JSON has the type `unknown`. */
 function methodOf([id, { method, path, permission, summary, note, ...row }]) {
   const parts = ['params', 'query', 'body'].filter((part) => row[part]);
   const properties = Object.fromEntries(parts.map((part) => [part, printSchema(row[part])]));
-  const required = parts.filter((part) => part !== 'query' || row.query.required);
+  const isRequired = { params: true, query: row.query?.required, body: !row.bodyOptional };
+  const required = parts.filter((part) => isRequired[part]);
   const request = typeOf({ type: 'object', properties, required }, 'unknown', '  ');
   const parameter = `request${required.length > 0 ? '' : '?'}: ${parts.length > 0 ? `${request} & ` : ''}CallOptions`;
   const about = `${summary}: \`${method} ${path}\`${permission ? `, permission \`${permission}\`` : ''}.${note ? ` ${note}` : ''}`;
   const shown = row.result ? typeOf(printSchema(row.result), 'Json', '  ') : 'undefined';
-  const result = row.cli.columns.includes('key') ? 'ApplicationWithKey' : shown;
+  const result = row.cli.columns.includes('key') ? WITH_KEY[shown] : shown;
   return `${docs('  ', about)}  readonly ${id}: (${parameter}) => Promise<${result}>;\n`;
 }
 

@@ -35,8 +35,13 @@ const NOTES = {
   'tenant.details': 'name, settings',
   'tenant_key.wrapped': 'a wrapped key of the tenant',
   'application.type': 'management, private, public or expiring',
-  'application.key_hash': 'keyed hash of the API key',
+  'application.key_version': 'number of API keys that it has had',
+  'application.parent_key_id': 'the API key that created an expiring application',
   'application.details': 'name, permissions, rules',
+  'application_key.hash': 'keyed hash of the API key',
+  'application_key.version': 'number of the key in its application',
+  'application_key.last_used_day': 'days from 1970 to the last use; 0 before the first',
+  'application_key.seal': 'nothing; it binds the other columns',
   'token.id': 'chosen by the client, or a UUID that contains the time',
   'token.type': 'card, bank, …',
   'token.blinds':
@@ -119,6 +124,10 @@ const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') 
 const LESSONS = [
   ['Tenants', '(SELECT count(*) AS item FROM tenant)'],
   ['Applications by type (types are numbers)', BY_TYPE('application')],
+  [
+    'API keys, their creators and ends, and the day of the last use of each',
+    '(SELECT count(*) AS item FROM application_key)',
+  ],
   ['Tokens by type (types are numbers)', BY_TYPE('token')],
   ['Token ids, in the order of creation', `(SELECT id AS item ${IN_ORDER})`],
   ['Ids of deleted tokens, who deleted them and when (to the millisecond)', '(SELECT id AS item FROM tombstone)'],

@@ -14,6 +14,8 @@ import { openTestStore } from './test-store.ts';
 /** The parts of a call; `body` is sent as JSON, `bodyText` unchanged. */
 export interface CallParts {
   readonly id?: string;
+  /** All path parameters. Default: `id`. */
+  readonly params?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly body?: unknown;
   readonly bodyText?: string;
@@ -80,6 +82,7 @@ export async function openTestVault(
     const row: Operation = OPERATIONS[operation];
     const {
       id,
+      params,
       idempotencyKey,
       query = '',
       body,
@@ -89,7 +92,7 @@ export async function openTestVault(
       operation,
       apiKey: key,
       mediaType: 'mediaType' in parts ? parts.mediaType : (row.mediaType ?? 'application/json'),
-      params: id === undefined ? {} : { id },
+      params: params ?? (id === undefined ? {} : { id }),
       query: [...new URLSearchParams(query)],
       bodyText,
       idempotencyKey,

@@ -41,7 +41,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
   for (const [noun, row] of Object.entries(NOUNS)) {
     const verbs = entries.filter(({ words }) => words[0] === noun);
-    if (verbs.length > 0) addNoun(root, noun, row, verbs, finish);
+    if (verbs.length > 0) addNoun(root, [noun], row, verbs, finish);
   }
   const single = entries.filter(({ words }) => words.length === 1);
   addEntries(root, single, finish);
@@ -83,6 +83,9 @@ const LOCAL_GROUP = 'Local commands:';
 export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   const [first = '', second, ...others] = argv;
   if (second === 'help' && nounOf(first) !== undefined) return withoutHelpWord(['help', first, ...others]);
+  if (others[0] === 'help' && isNestedNoun(first, second)) {
+    return withoutHelpWord(['help', first, second ?? '', ...others.slice(1)]);
+  }
   if (first !== 'help') return argv;
   const words = argv.slice(1);
   if (second !== undefined && words.length === 1 && isHelpTopic(second)) return [TOPIC_COMMAND, second];
@@ -92,18 +95,27 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
 }
 
 /** Returns the number of words before the first unknown word; undefined when all words are known. */
-function countKnown([first, second]: readonly string[]): number | undefined {
-  if (first === undefined) return undefined;
-  const noun = nounOf(first);
-  const entries = allEntries().filter(({ words }) => words[0] === (noun ?? first));
-  if (entries.length === 0) return 0;
-  const isKnown = noun === undefined || second === undefined || entries.some(({ words }) => words[1] === second);
-  return isKnown ? undefined : 1;
+function countKnown([first = '', ...others]: readonly string[]): number | undefined {
+  const typed = [nounOf(first) ?? first, ...others];
+  let entries = allEntries();
+  for (const [at, word] of typed.entries()) {
+    // The words after a command are its arguments.
+    if (at > 0 && entries.some(({ words }) => words.length === at)) return undefined;
+    entries = entries.filter(({ words }) => words[at] === word);
+    if (entries.length === 0) return word === '' ? undefined : at;
+  }
+  return undefined;
 }
 
 /** Returns the noun for a word, which may be its alias; undefined for any other word. */
 export function nounOf(word: string): string | undefined {
   return Object.entries<NounRow>(NOUNS).find(([name, { alias }]) => word === name || word === alias)?.[0];
+}
+
+/** Returns whether two words begin three-word subcommands. */
+function isNestedNoun(first: string, second: string | undefined): boolean {
+  const { nouns = {} } = Object.entries<NounRow>(NOUNS).find(([name]) => name === nounOf(first))?.[1] ?? {};
+  return second !== undefined && Object.hasOwn(nouns, second);
 }
 
 /** Returns all subcommands, in the order of the help. */
@@ -116,14 +128,31 @@ export function allEntries(): readonly Entry[] {
   return [...operations, ...LOCAL_COMMANDS.map((row) => ({ ...row, group: LOCAL_GROUP }))];
 }
 
-function addNoun(root: Command, noun: string, row: NounRow, verbs: readonly Entry[], finish: Finish): void {
-  const command = root.command(noun).description(row.summary).enablePositionalOptions().helpCommand(false);
-  command.exitOverride((error) => refuseNoun(error, noun, command, verbs));
+function addNoun(
+  parent: Command,
+  nouns: readonly string[],
+  row: NounRow,
+  verbs: readonly Entry[],
+  finish: Finish,
+): void {
+  const command = parent
+    .command(nouns.at(-1) ?? '')
+    .description(row.summary)
+    .enablePositionalOptions()
+    .helpCommand(false);
+  command.exitOverride((error) => refuseNoun(error, nouns, command, verbs));
   if (row.alias !== undefined) command.alias(row.alias);
   command.helpGroup(verbs.some((verb) => verb.group === OPERATIONS_GROUP) ? OPERATIONS_GROUP : LOCAL_GROUP);
   // Create the verbs only when the noun is called, because the noun has no flags of its own.
-  root.hook('preSubcommand', (_root, called) => {
-    if (called === command) addEntries(command, verbs, finish);
+  parent.hook('preSubcommand', (_parent, called) => {
+    if (called !== command) return;
+    const { length } = nouns;
+    for (const [noun, inner] of Object.entries<NounRow>(row.nouns ?? {})) {
+      const own = verbs.filter(({ words }) => words[length] === noun);
+      addNoun(command, [...nouns, noun], inner, own, finish);
+    }
+    const direct = verbs.filter(({ words }) => words.length === length + 1);
+    addEntries(command, direct, finish);
   });
 }
 
@@ -151,27 +180,35 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   delete: 'remove',
 };
 
-/** Throws the fault `usage` with a hint for a noun without a verb, instead of commander's help, and for a synonym. */
-function refuseNoun(error: CommanderError, noun: string, command: Command, verbs: readonly Entry[]): void {
+/** Throws the fault `usage` with a hint for nouns without a verb, instead of commander's help, and for a synonym. */
+function refuseNoun(error: CommanderError, nouns: readonly string[], command: Command, verbs: readonly Entry[]): void {
   const [typed = ''] = command.args;
-  const meant = verbs.find(({ words }) => words[1] === SYNONYMS[typed]);
+  const at = nouns.length;
+  const meant = verbs.find(({ words }) => words[at] === SYNONYMS[typed]);
   if (error.code === 'commander.unknownCommand' && meant !== undefined) {
     throw new Fault('usage', `unknown command '${typed}'`, { hint: `vault ${meant.words.join(' ')}` });
   }
   if (error.code !== 'commander.help') throw error;
-  const words = verbs.map((verb) => verb.words.at(-1)).join(', ');
+  const noun = nouns.join(' ');
+  const words = [...new Set(verbs.map((verb) => verb.words[at]))].join(', ');
   throw new Fault('usage', `\`vault ${noun}\` needs one more word: ${words}`, { hint: `vault ${noun} --help` });
 }
 
-interface NounRow {
+export interface NounRow {
   readonly summary: string;
   readonly alias?: string;
+  /** The second words of its three-word subcommands. */
+  readonly nouns?: Readonly<Record<string, NounRow>>;
 }
 
-/** The first words of two-word subcommands, in the order of the help. */
+/** The first words of longer subcommands, in the order of the help. */
 export const NOUNS = {
   tokens: { summary: 'Create, list, get, patch and delete tokens' },
-  apps: { summary: 'Manage applications, API keys and access rules', alias: 'applications' },
+  apps: {
+    summary: 'Manage applications, API keys and access rules',
+    alias: 'applications',
+    nouns: { keys: { summary: 'Create, list and delete the API keys of an application' } },
+  },
   tenant: { summary: 'Manage tenants' },
   permissions: { summary: 'List permissions' },
   logs: { summary: "List the tenant's audit log" },

@@ -5,7 +5,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import type { VaultClient } from './api.generated.ts';
-import type { ApplicationWithKey } from './application-with-key.ts';
+import type { ApplicationKeyWithText, ApplicationWithKey } from './application-with-key.ts';
 import type { CallOptions } from './call-options.ts';
 import { checkRequest, isSignal, pairsOf } from './check-request.ts';
 import { parseText, readProblem } from './decode-problem.ts';
@@ -13,7 +13,7 @@ import { requestPath } from './request-path.ts';
 import { signalOfFetch } from './signal-of-fetch.ts';
 
 export type * from './api.generated.ts';
-export type { ApplicationWithKey, CallOptions, ProblemCode };
+export type { ApplicationKeyWithText, ApplicationWithKey, CallOptions, ProblemCode };
 
 /** The part of `fetch` that a client uses. */
 export type Fetch = (
@@ -185,6 +185,7 @@ function callOf(operation: OperationId, row: Operation, request: AnyRequest, api
   const { params = {}, query, body, traceId, idempotencyKey = keyOf(row) } = request;
   const call = { operation, apiKey, params, query: pairsOf(operation, row, query), traceId, idempotencyKey };
   if (row.body === undefined) return call;
+  if (row.bodyOptional && body === undefined) return call;
   return { ...call, mediaType: row.mediaType ?? 'application/json', bodyText: JSON.stringify(body ?? {}) };
 }
 

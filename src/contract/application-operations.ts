@@ -5,13 +5,14 @@ import {
   LIST_APPLICATIONS_QUERY,
   UPDATE_APPLICATION,
 } from './application.ts';
-import { at, CARD_ID, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import { at, CARD_ID, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, PUBLIC_ID, TENANT_ID } from './example-names.ts';
 import { EXPLAIN_ACCESS, EXPLANATION, TOKEN_PERMISSIONS } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
 import { MEASURE_REACH, REACH } from './reach.ts';
 
-const APPLICATION_PARAMS = {
+/** The path parameters of an operation on one application. */
+export const APPLICATION_PARAMS = {
   type: 'object',
   required: ['id'],
   additionalProperties: false,
@@ -23,11 +24,10 @@ const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'crea
 const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
 const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
 
-const PUBLIC_ID = '91c21f25-11f4-467a-8d3e-bf30cd94e0ef';
 const EXPIRING_ID = '8558f4d1-1fcc-4aca-820c-ba7f8395572f';
 
 /** Returns a text that looks like an API key but has a wrong checksum, so secret scanners do not report it. */
-const exampleKey = (letter: 'A' | 'B' | 'C' | 'D') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
+export const exampleKey = (letter: 'A' | 'B' | 'C' | 'D' | 'E') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
 
 const BACKEND_RULES = [
   {

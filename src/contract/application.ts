@@ -81,6 +81,10 @@ export const CREATE_APPLICATION = {
       description: 'For expiring applications: ISO 8601, at most one day ahead. Default: one minute ahead.',
     },
     can_create_expiring_applications: CAN_CREATE_EXPIRING,
+    create_key: {
+      type: 'boolean',
+      description: 'Whether to create an API key, too. Default: true. Expiring applications always have one.',
+    },
   },
 } as const;
 

@@ -1,7 +1,7 @@
 import { at, MANAGEMENT_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
-import { ENTITY_ID, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { ENTITY_ID, NAME, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 
 /**
  * The id of a log entry: `SEQUENCE.N` as in `vault audit list`. A third number, `.K`, distinguishes the entities of one
@@ -17,7 +17,7 @@ const CURSOR = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' } as const;
 
 const TOKEN_OR_APPLICATION_ID = { type: 'string', minLength: 1, maxLength: 400, pattern: PLAIN_TEXT } as const;
 
-const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'tenant', 'vault'] } as const;
+const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'application_key', 'tenant', 'vault'] } as const;
 
 const DATE = { type: 'string', minLength: 1, maxLength: 64 } as const;
 
@@ -43,9 +43,18 @@ const LOG_ENTRY = {
       ...ENTITY_ID,
       description: 'The calling application; absent for actions of the vault or its operator.',
     },
+    actor_name: { ...NAME, description: 'The name of the calling application at that time.' },
     actor_type: {
       enum: ['application', 'vault'],
       description: 'Whether an application called, or the vault or its operator acted.',
+    },
+    actor_key_id: {
+      ...ENTITY_ID,
+      description: 'The API key of the call; absent for actions of the vault or its operator.',
+    },
+    entity_name: {
+      ...NAME,
+      description: 'The name at that time, for a changed application and for the application of a changed API key.',
     },
     entity_type: { ...ENTITY_TYPE, description: 'The type of the affected entity.' },
     entity_id: { type: 'string', description: 'The id of the affected entity; absent when the call named no entity.' },
@@ -70,7 +79,7 @@ export const LOG_OPERATIONS = {
         entity_type: { ...ENTITY_TYPE, description: 'Only entries about entities of this type.' },
         entity_id: {
           ...TOKEN_OR_APPLICATION_ID,
-          description: 'Only entries about this token, application or tenant.',
+          description: 'Only entries about this token, application, API key or tenant.',
         },
         actor_id: { ...ENTITY_ID, description: 'Only calls of this application.' },
         operation: { type: 'string', maxLength: 64, description: 'Only entries of this operation, such as getToken.' },
@@ -143,7 +152,10 @@ export const LOG_OPERATIONS = {
               id: '3.1',
               tenant_id: TENANT_ID,
               actor_id: MANAGEMENT_ID,
+              actor_name: 'management',
               actor_type: 'application',
+              actor_key_id: '7d0c6a52-93f6-4c0e-8f5c-2b6f5d1f9a10',
+              entity_name: 'backend',
               entity_type: 'application',
               entity_id: PRIVATE_ID,
               operation: 'createApplication',

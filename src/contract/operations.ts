@@ -1,3 +1,4 @@
+import { APPLICATION_KEY_OPERATIONS } from './application-key-operations.ts';
 import { APPLICATION_OPERATIONS } from './application-operations.ts';
 import { LOG_OPERATIONS } from './log-operations.ts';
 import { PERMISSION_OPERATIONS } from './permission-operations.ts';
@@ -22,6 +23,8 @@ export interface Operation {
   readonly params?: Schema;
   readonly query?: Schema;
   readonly body?: Schema;
+  /** Whether a call may omit the body. */
+  readonly bodyOptional?: true;
   /** The media type of `body`. Default: `application/json`; the specification names the exceptions (§4). */
   readonly mediaType?: 'application/json' | 'application/merge-patch+json';
   readonly result?: Schema;
@@ -50,7 +53,7 @@ export interface AuditFacts {
    */
   readonly effect:
     | 'none'
-    | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'token', 'upsert' | 'remove'];
+    | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'application_key' | 'token', 'upsert' | 'remove'];
   /** Whether only denials are recorded, at any level, because the operation itself reads the audit. */
   readonly denialsOnly?: true;
 }
@@ -68,8 +71,8 @@ export interface Example {
 
 /** The facts for the CLI that the schemas do not contain. */
 export interface OperationCli {
-  /** The words of the subcommand: noun and verb, or one word. */
-  readonly command: readonly [string] | readonly [string, string];
+  /** The words of the subcommand: noun and verb, one word, or noun, noun and verb. */
+  readonly command: readonly [string] | readonly [string, string] | readonly [string, string, string];
   /** The members of `params`, then of the body, that become arguments, in order. */
   readonly arguments?: readonly string[];
   /** The flags whose names differ from the member's name in kebab-case, such as the singular for a repeatable flag. */
@@ -99,6 +102,7 @@ export function takesIdempotencyKey({ method, audit }: Operation): boolean {
 export const OPERATIONS = {
   ...TOKEN_OPERATIONS,
   ...APPLICATION_OPERATIONS,
+  ...APPLICATION_KEY_OPERATIONS,
   ...TENANT_OPERATIONS,
   ...PERMISSION_OPERATIONS,
   ...LOG_OPERATIONS,
@@ -112,5 +116,7 @@ type Part<Id extends OperationId, Name extends string> =
 
 export type ParamsOf<Id extends OperationId> = Part<Id, 'params'>;
 export type QueryOf<Id extends OperationId> = Part<Id, 'query'>;
-export type BodyOf<Id extends OperationId> = Part<Id, 'body'>;
+export type BodyOf<Id extends OperationId> =
+  | Part<Id, 'body'>
+  | (Row<Id> extends { readonly bodyOptional: true } ? undefined : never);
 export type ResultOf<Id extends OperationId> = Part<Id, 'result'>;

@@ -46,11 +46,13 @@ export const PROBLEMS = {
   origin_refused: { status: 403, detail: 'A management or private key must not be used from a browser.' },
   token_not_found: { status: 404, detail: 'There is no token with this id.' },
   application_not_found: { status: 404, detail: 'There is no application with this id.' },
+  key_not_found: { status: 404, detail: 'The application has no API key with this id.' },
   snapshot_not_found: { status: 404, detail: 'There is no snapshot with this name.' },
   route_not_found: { status: 404, detail: 'The path does not exist.' },
   method_not_allowed: { status: 405, detail: 'The path does not support this method.' },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   token_id_taken: { status: 409, detail: 'A token with this id exists, or existed, in the tenant.' },
+  too_many_keys: { status: 409, detail: 'The application has the maximum of 10 API keys; delete one first.' },
   idempotency_mismatch: {
     status: 409,
     detail: 'This idempotency key belongs to another request; use a new key.',

@@ -1,6 +1,7 @@
 import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
+import { checkApplicationKey } from './applications/application-key-codec.ts';
 import { latestEnd } from './applications/latest-end.ts';
 import type { Stamp } from './audit/follower.ts';
 import type { Identity, World } from './handler.ts';
@@ -48,7 +49,8 @@ export function createAuthenticator(world: World) {
     cache.set(nameOf(keyHash), entry);
   }
 
-  function hasEnded({ expires_at }: Entry): boolean {
+  function hasEnded({ identity: { key }, expires_at }: Entry): boolean {
+    if (key.expires_at !== undefined && key.expires_at <= world.clock.cutoff()) return true;
     if (expires_at === undefined) return false;
     return expires_at <= world.clock.cutoff() || expires_at > latestEnd(world.clock.now());
   }
@@ -66,6 +68,7 @@ export function createAuthenticator(world: World) {
         keep(keyHash, entry);
       }
       if (hasEnded(entry)) throw new Problem('unauthenticated');
+      world.activity.noteKey(entry.identity.key);
       return entry.identity;
     },
 
@@ -76,8 +79,10 @@ export function createAuthenticator(world: World) {
     known(apiKey: string | undefined): Identity | Problem | undefined {
       if (!hasApiKeyFormat(apiKey)) return new Problem('unauthenticated');
       const entry = find(world.keyring.apiKeyHash(apiKey));
-      if (entry === undefined || !hasEnded(entry)) return entry?.identity;
-      return new Problem('unauthenticated');
+      if (entry === undefined) return undefined;
+      if (hasEnded(entry)) return new Problem('unauthenticated');
+      world.activity.noteKey(entry.identity.key);
+      return entry.identity;
     },
   };
 }
@@ -93,23 +98,25 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   const keyring = world.keyring.openTenant(authority.tenant.id, authority.keys);
   const tenant = openTenant(keyring, authority.application.tenant_id, authority.tenant);
   const application = openApplication(keyring, authority.application.id, authority.application);
-  if (!Buffer.from(application.record.key_hash).equals(keyHash)) throw new Problem('integrity_failure');
+  const { key } = authority;
+  checkApplicationKey(keyring, key);
+  const isOwn = key.application_id === application.record.id && Buffer.from(key.hash).equals(keyHash);
+  if (!isOwn) throw new Problem('integrity_failure');
   const { id: tenant_id } = tenant.record;
   const keys = authority.keys.map(({ key_id }) => key_id);
   await requireCurrent(world, 'tenant', { ...tenant.record, tenant_id, keys });
   await requireCurrent(world, 'application', application.record);
+  await requireCurrent(world, 'application_key', key);
   const parent = await parentOf(world, application.record, now);
   const within = parent && grantsOf(parent, tenant.keyring);
   const grants = createGrants(application.details, within);
-  const stamp = world.follower.stampOf(
-    tenant_id,
-    sequence,
-    [application.record, ...(parent ? [parent] : [])].map(toStamped),
-  );
-  return { identity: { application, tenant, grants }, stamp, expires_at: application.record.expires_at };
+  const applications = [application.record, ...(parent ? [parent] : [])];
+  const stamp = world.follower.stampOf(tenant_id, sequence, [
+    ...applications.map(({ id, revision }) => ({ table: 'application' as const, id, revision })),
+    { table: 'application_key', id: key.id, revision: key.revision },
+  ]);
+  return { identity: { application, key, tenant, grants }, stamp, expires_at: application.record.expires_at };
 }
-
-const toStamped = ({ id, revision }: ApplicationRecord) => ({ id, revision });
 
 /** Rejects with `write_conflict` when the record has changed since it was read; the call is then repeated. */
 async function requireCurrent({ follower }: World, ...read: Parameters<World['follower']['isCurrent']>): Promise<void> {

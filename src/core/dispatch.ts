@@ -74,13 +74,12 @@ export function createDispatch(world: World) {
     const identity = knownIn(turn, call.apiKey);
     if (identity === undefined) return undefined;
     if (identity instanceof Problem) return problemReply(identity, trace.traceId);
-    const { application, tenant, grants } = identity;
     try {
-      call.onCaller?.(application.record.id);
+      call.onCaller?.(identity.application.record.id);
     } catch (error) {
       return failed(error, trace);
     }
-    const trail = createTrail(world.audit, call, application.record);
+    const trail = createTrail(world.audit, call, identity);
     const row: Operation = OPERATIONS[call.operation];
     let result: Reply | Problem | undefined = refusal(identity, row, call);
     let written: Promise<void> | undefined;
@@ -94,7 +93,7 @@ export function createDispatch(world: World) {
         }
         if (!row.body && sent.bodyText) return undefined;
         const request = validate(call.operation as Id, row, call, parseBody(row, sent, world.limits), turn.bodies);
-        const handled = handler(request, { application, tenant, grants, trail }, world, turn);
+        const handled = handler(request, { ...identity, trail }, world, turn);
         const shown = handled instanceof Written ? handled.shown : handled;
         if (handled instanceof Written) written = handled.written;
         result = shown === undefined || shown instanceof Problem ? shown : reply(row, shown, trace);
@@ -141,7 +140,7 @@ export function createDispatch(world: World) {
     let identity = await authenticator.identify(call.apiKey);
     const { record } = identity.application;
     call.onCaller?.(record.id);
-    const trail = createTrail(world.audit, call, record);
+    const trail = createTrail(world.audit, call, identity);
     try {
       const row = OPERATIONS[call.operation];
       throwIf(refusal(identity, row, call));
@@ -155,12 +154,12 @@ export function createDispatch(world: World) {
         identity = await authenticator.identify(call.apiKey);
         throwIf(refusal(identity, row, call));
       }
-      const { application, tenant, grants } = identity;
-      const request = idempotency.requestOf(call, sent, application.record);
-      const stored = request && (await idempotency.find(request, tenant.keyring));
-      const run = (trail: Trail) => perform(call.operation, call, sent, { application, tenant, grants, trail }, stored);
+      const caller = identity;
+      const request = idempotency.requestOf(call, sent, caller.application.record);
+      const stored = request && (await idempotency.find(request, caller.tenant.keyring));
+      const run = (trail: Trail) => perform(call.operation, call, sent, { ...caller, trail }, stored);
       const isFirst = request !== undefined && stored === undefined;
-      const result = await (isFirst ? idempotency.run(request, call, tenant.keyring, trail, run) : run(trail));
+      const result = await (isFirst ? idempotency.run(request, call, caller.tenant.keyring, trail, run) : run(trail));
       const answered = reply(stored ?? row, result, trace);
       await trail.finish();
       return stored ? { ...answered, replayed: true } : answered;

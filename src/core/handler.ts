@@ -3,6 +3,7 @@ import type { Limits } from '../contract/limits.ts';
 import type { OperationId, ResultOf } from '../contract/operations.ts';
 import type { Grants } from './access/grants.ts';
 import type { MinuteLimit } from './access/minute-limit.ts';
+import type { ApplicationKeyRecord } from './application-ports.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Audit, AuditedChange } from './audit/audit.ts';
 import type { Follower } from './audit/follower.ts';
@@ -84,9 +85,10 @@ export type HandlerNow<Id extends OperationId> = (
 
 type NowResult<T> = T | Written<T> | Problem | undefined;
 
-/** The owner of an API key: the application, its tenant with its keys, and its grants. */
+/** An API key with its owner: the application, its tenant with its keys, and its grants. */
 export interface Identity {
   readonly application: OpenedApplication;
+  readonly key: ApplicationKeyRecord;
   readonly tenant: OpenedTenant;
   readonly grants: Grants;
 }

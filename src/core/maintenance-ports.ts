@@ -1,3 +1,4 @@
+import type { ApplicationKeyRecord } from './application-ports.ts';
 import type { AuditDraft, AuditEntry, AuditHead, AuthorityDraft, EndedRecord } from './audit/ports.ts';
 import type {
   ApplicationRecord,
@@ -63,6 +64,7 @@ export interface InspectedRow<T> {
 /** The records of the tables that are inspected row by row. */
 export interface InspectedRecords {
   readonly application: ApplicationRecord;
+  readonly application_key: ApplicationKeyRecord;
   readonly token: TokenRecord;
   readonly tombstone: Tombstone;
   readonly reply: StoredReply;
@@ -105,6 +107,9 @@ export interface Maintenance {
   findStaleTokens(tenantId: string, current: KeyIds, after: string, limit: number): Promise<StaleTokens>;
   findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
   findStaleReplies(tenantId: string, current: KeyIds, limit: number): Promise<readonly StoredReply[]>;
+  findStaleApplicationKeys(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationKeyRecord[]>;
+  /** Replaces the seals of keys, whose other columns stay. Resolves to the number of replaced ones. */
+  resealApplicationKeys(tenantId: string, keys: readonly ApplicationKeyRecord[]): Promise<number>;
   /** Replaces the tokens that have not changed since they were read. Resolves to the number of replaced tokens. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
   /** Replaces the stored replies that are still those that were read. Resolves to the number of replaced replies. */

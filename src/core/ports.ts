@@ -1,8 +1,8 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
-import type { ApplicationStore } from './application-ports.ts';
+import type { ApplicationKeyRecord, ApplicationStore, EndedApplications } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft, EndedRecord } from './audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft } from './audit/ports.ts';
 import type { RecordChange } from './audit/record-digest.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
@@ -27,7 +27,7 @@ export interface Random {
  * were edited.
  */
 export interface SealContext {
-  readonly table: 'tenant' | 'application' | 'token' | 'reply';
+  readonly table: 'tenant' | 'application' | 'application_key' | 'token' | 'reply';
   /** The requested id, never the id in the found row. */
   readonly id: string;
   readonly column: string;
@@ -172,11 +172,11 @@ export interface TenantRecord extends SealedRecord {
 export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
-  readonly key_hash: Uint8Array;
-  /**
-   * The application that created this expiring one, which ends with its creator or the creator's key (decisions §6).
-   */
+  /** The application that created this expiring one, and the key that it used. It ends with both (decisions §6). */
   readonly parent_id?: string | undefined;
+  readonly parent_key_id?: string | undefined;
+  /** The number of API keys that it has had. Not sealed: a new key does not change the application. */
+  readonly key_version: number;
   readonly expires_at?: Instant | undefined;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
@@ -266,15 +266,15 @@ export interface RecordedExpiry {
 /** The part of a removal of expired records that needs keys. Pure functions. */
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
-  /** `removed` has the expired application and the applications that it created. */
-  recordRemoval(tenantId: string, removed: readonly EndedRecord[]): AuthorityDraft;
+  /** `ended` has the expired application or key first, and what ended with it. */
+  recordRemoval(tenantId: string, expired: 'application' | 'application_key', ended: EndedApplications): AuthorityDraft;
 }
 
 /**
  * The expired rows that a sweep leaves because they are damaged, by table and the store's key of a row. `removeExpired`
  * adds rows, and does not try them again.
  */
-export type LeftRows = Readonly<Record<'token' | 'application', Set<number | string>>>;
+export type LeftRows = Readonly<Record<'token' | 'application' | 'application_key', Set<number | string>>>;
 
 /** A tenant with its keys, from one read. */
 export interface TenantWithKeys {
@@ -285,6 +285,7 @@ export interface TenantWithKeys {
 /** The records for authentication, from one read. */
 export interface Authority extends TenantWithKeys {
   readonly application: ApplicationRecord;
+  readonly key: ApplicationKeyRecord;
 }
 
 /** The figures of the usage report (§2.8), without expired tokens. */
@@ -317,7 +318,7 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
   insertTenant(
     tenant: TenantRecord,
     keys: readonly WrappedKey[],
-    application: ApplicationRecord,
+    first: { readonly application: ApplicationRecord; readonly key: ApplicationKeyRecord },
     audit: AuthorityDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
@@ -363,7 +364,7 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
   /** Counts the tokens as active in `month`, each at most once a month. Ignores missing tokens. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
-   * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`; tokens leave a tombstone
+   * Removes at most `limit` tokens, applications and API keys whose `expires_at` is at or before `now`; tokens leave a tombstone
    * without `deleted_by`. Adds damaged rows to `left` and goes on without them. Resolves to the number of removed
    * records, which with the rows added to `left` is less than `limit` only if there are no others.
    */

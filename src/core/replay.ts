@@ -1,5 +1,5 @@
 import type { OPERATIONS, OperationId, ResultOf } from '../contract/operations.ts';
-import { replayIssued, replayUpdateApplication } from './applications/replay.ts';
+import { replayCreateKey, replayIssued, replayUpdateApplication } from './applications/replay.ts';
 import type { Caller, Shown, World } from './handler.ts';
 import type { JsonText } from './json/stringify.ts';
 import type { Instant } from './ports.ts';
@@ -27,7 +27,7 @@ export interface FoundReply extends ReplyContents {
 /**
  * A function that answers a retry of a change: from the records as they are now, by the caller's rules of now, in the
  * form of the operation. Resolves to undefined when a record is gone, has expired or is out of the caller's reach, and
- * when the application of an API key has another revision.
+ * when the application of a new API key has another revision.
  */
 export type Replay<Id extends OperationId> = (
   found: FoundReply,
@@ -42,6 +42,7 @@ export const REPLAYS: { readonly [Id in KeyedOperationId]: Replay<Id> } = {
   updateToken: replayUpdateToken,
   tokenize: replayTokenize,
   createApplication: replayIssued,
+  createApplicationKey: replayCreateKey,
   updateApplication: replayUpdateApplication,
   regenerateApplicationKey: replayIssued,
   updateTenant: async (_found, _request, { tenant }) => showTenant(tenant),

@@ -16,8 +16,8 @@ export interface ReplyContents {
   readonly found?: Readonly<Record<string, number>> | undefined;
   /** True for the shorter reply to a caller that cannot read the duplicate of its token. */
   readonly shortened?: true | undefined;
-  /** The API key in the reply, with the revision of its application. */
-  readonly issued?: { readonly key: string; readonly revision: number } | undefined;
+  /** The API key in the reply: its text, its id, and the revision of the changed record. */
+  readonly issued?: { readonly key: string; readonly id: string; readonly revision: number } | undefined;
 }
 
 type UnsealedReply = Omit<StoredReply, 'key_id' | 'sealed'>;

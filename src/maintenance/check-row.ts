@@ -1,4 +1,6 @@
+import type { ApplicationKeyRecord } from '../core/application-ports.ts';
 import { openApplication } from '../core/applications/application-codec.ts';
+import { checkApplicationKey } from '../core/applications/application-key-codec.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { Finding, InspectedRow } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone } from '../core/ports.ts';
@@ -16,6 +18,14 @@ const CLOSED = 'cannot be decrypted: a sealed value or a clear column was altere
 export function checkApplication(keyring: TenantKeyring, row: InspectedRow<ApplicationRecord>): Promise<Finding[]> {
   return checkRow('application', row, async (record) => {
     openApplication(keyring, row.id, record);
+    return [];
+  });
+}
+
+/** Returns the findings about one API key. */
+export function checkKey(keyring: TenantKeyring, row: InspectedRow<ApplicationKeyRecord>): Promise<Finding[]> {
+  return checkRow('application_key', row, async (record) => {
+    checkApplicationKey(keyring, record);
     return [];
   });
 }

@@ -1,4 +1,5 @@
 import { openApplication, sealApplication } from '../core/applications/application-codec.ts';
+import { checkApplicationKey, sealApplicationKey } from '../core/applications/application-key-codec.ts';
 import type { Audit } from '../core/audit/audit.ts';
 import type { AuthorityDraft } from '../core/audit/ports.ts';
 import { parseJson } from '../core/json/parse.ts';
@@ -125,6 +126,15 @@ async function* resealAll(
     if (replies.length === 0) break;
     const changes = replies.map((before) => ({ before, after: resealReply(keyring, before) }));
     yield await store.resealReplies(tenantId, changes);
+  }
+  for (;;) {
+    const keys = await store.findStaleApplicationKeys(tenantId, keyring.keyIds, BATCH);
+    if (keys.length === 0) break;
+    const resealed = keys.map((key) => {
+      checkApplicationKey(keyring, key);
+      return sealApplicationKey(keyring, key);
+    });
+    yield await store.resealApplicationKeys(tenantId, resealed);
   }
   for (;;) {
     const done = await resealTenant(store, keyring, tenantId);

@@ -22,8 +22,8 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
       await timekeeper?.keep();
       const now = () => world.clock.settled();
       await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
-      const left: LeftRows = { token: new Set(), application: new Set() };
-      const countLeft = () => left.token.size + left.application.size;
+      const left: LeftRows = { token: new Set(), application: new Set(), application_key: new Set() };
+      const countLeft = () => Object.values(left).reduce((sum, { size }) => sum + size, 0);
       const seen = await inBatches(EXPIRED_BATCH, async () => {
         const before = countLeft();
         const removed = await store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder, left);

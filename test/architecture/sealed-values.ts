@@ -27,6 +27,12 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
   ['src/keyring/tenant-keyring.ts', 'sealText(sodium, key', 'tenant', 'the values below'],
   ['src/core/tenants/tenant-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name and settings'],
   ['src/core/applications/application-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name, rules'],
+  [
+    'src/core/applications/application-key-codec.ts',
+    'keyring.seal(contextOf(record',
+    'tenant',
+    'nothing: binds columns',
+  ],
   ['src/core/tokens/token-codec.ts', 'keyring.seal(contextOf(id, clear', 'tenant', 'the masked form'],
   ['src/core/tokens/token-codec.ts', 'keyring.seal(contextOf(id, clear', 'tenant', 'the data'],
   ['src/core/reply-codec.ts', 'keyring.seal(contextOf(clear', 'tenant', 'ids; a new API key'],

@@ -8,8 +8,8 @@ import { serveVault } from './served-vault.ts';
 
 export const ROUNDS = { quick: 24, full: 300 } as const;
 
-/** The part of the built product that ends the children of a replaced key, and what leaves them alive. */
-export const KEEP_CHILDREN = ['caller.trail.ended', 'void 0'] as const;
+/** The part of the built product by which children end with a replaced key, and what leaves them alive. */
+export const KEEP_CHILDREN = ['parent_id:type==="expiring"?creator.id:void 0', 'parent_id:void 0'] as const;
 
 async function attack({ seed, quick }: CheckOptions, bin?: string) {
   const vault = await serveVault();

@@ -87,7 +87,7 @@ function removeEntries(now: VaultRows, count: number, draw: Draw): VaultRows | u
   return oftenLinked(withAudit(now, left), draw);
 }
 
-const KINDS = ['header', 'tenant', 'tenant_key', 'application', 'token', 'tombstone'];
+const KINDS = ['header', 'tenant', 'tenant_key', 'application', 'application_key', 'token', 'tombstone'];
 
 const NAMED: Readonly<Record<string, Attack>> = {
   'row put back': (now, copies, draw) => {

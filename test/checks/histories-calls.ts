@@ -1,10 +1,11 @@
-import type { OperationId } from '../../src/contract/operations.ts';
+import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import type { ArchiveFile } from '../../src/core/maintenance-ports.ts';
 import { openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import type { SteppingClock } from '../fixed-world.ts';
 import type { HistoryPlace } from './histories-place.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
+import { paramsOf } from './perform.ts';
 
 const HOUR = 3_600_000;
 const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
@@ -40,16 +41,17 @@ export interface Caller {
 
 interface Parts {
   readonly id?: string;
+  readonly keyId?: string;
   readonly body?: object;
 }
 
 /** Makes a call. Resolves to its status and body. Rejects when the vault cannot answer it. */
-async function ask({ vault }: Caller, apiKey: string, operation: OperationId, { id, body }: Parts = {}) {
+async function ask({ vault }: Caller, apiKey: string, operation: OperationId, { id, keyId, body }: Parts = {}) {
   const mediaType = operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json';
   const reply = await vault.dispatch({
     operation,
     apiKey,
-    params: id === undefined ? {} : { id },
+    params: paramsOf(OPERATIONS[operation], { id, key_id: keyId }),
     query: [],
     ...(body && { bodyText: JSON.stringify(body), mediaType }),
   });
@@ -156,6 +158,8 @@ export const ACTIONS: readonly (readonly [[name: string, action: Action], weight
   [['create child', createChild], 2],
   [['update application', (caller, draw) => onApplication(caller, draw, 'updateApplication', named(draw))], 2],
   [['regenerate key', (caller, draw) => onApplication(caller, draw, 'regenerateApplicationKey')], 2],
+  [['create key', (caller, draw) => onApplication(caller, draw, 'createApplicationKey')], 1],
+  [['delete key', deleteKey], 1],
   [['delete application', (caller, draw) => onApplication(caller, draw, 'deleteApplication')], 2],
   [
     [
@@ -195,6 +199,16 @@ async function onApplication(caller: Caller, draw: Draw, operation: OperationId,
   if (found === undefined) return createApplication(caller, draw);
   const [tenant, id] = found;
   await manage(caller, tenant, operation, { id, ...(body && { body }) });
+}
+
+async function deleteKey(caller: Caller, draw: Draw): Promise<void> {
+  const found = recordOf(caller, draw, 'application');
+  if (found === undefined) return createApplication(caller, draw);
+  const [tenant, id] = found;
+  const { body: keys } = await manage(caller, tenant, 'listApplicationKeys', { id });
+  if (!Array.isArray(keys) || keys.length === 0) return;
+  const { id: keyId } = draw.one<{ readonly id: string }>(keys);
+  await manage(caller, tenant, 'deleteApplicationKey', { id, keyId });
 }
 
 async function createToken(caller: Caller, draw: Draw): Promise<void> {

@@ -37,7 +37,8 @@ export interface HistoryPlaces {
 export const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(7) } as const;
 
 const TABLES = [
-  ...['header', 'slot', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone'],
+  ...['header', 'slot', 'tenant', 'tenant_key', 'application', 'application_key'],
+  ...['token', 'token_index', 'container_set', 'tombstone'],
   ...['audit', 'audit_index'],
 ];
 

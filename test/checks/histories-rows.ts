@@ -32,7 +32,8 @@ const RECORDS: Readonly<Record<string, { readonly id: string; readonly unsealed:
   header: { id: 'one', unsealed: [] },
   tenant: { id: 'tenant', unsealed: [] },
   tenant_key: { id: 'key_id', unsealed: [] },
-  application: { id: 'id', unsealed: ['application'] },
+  application: { id: 'id', unsealed: ['application', 'key_version'] },
+  application_key: { id: 'id', unsealed: ['application_key', 'last_used_day'] },
   token: { id: 'id', unsealed: ['token', 'set_number', 'active_month'] },
   tombstone: { id: 'id', unsealed: [] },
 };

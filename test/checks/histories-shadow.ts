@@ -83,7 +83,7 @@ export function createShadow(first: VaultRows) {
     for (const key of before.records.keys()) {
       if (!key.startsWith('tenant ') || after.records.has(key)) continue;
       const tenant = before.records.get(key)?.columns['tenant'];
-      for (const kind of ['tenant', 'tenant_key', 'application', 'token', 'tombstone'])
+      for (const kind of ['tenant', 'tenant_key', 'application', 'application_key', 'token', 'tombstone'])
         prefixes.push(`${kind} ${tenant} `);
     }
     const effects: Effect[] = prefixes.map((prefix) => ({ prefix }));

@@ -6,7 +6,7 @@ import { type HistoryResult, runHistory, shorten, type Verdict } from './histori
 const HISTORIES = 3000;
 const QUICK_HISTORIES = 250;
 /** The maximum number of histories in which doctor must miss an attack without a guard. */
-const MAX_CONTROL = 600;
+const MAX_CONTROL = 800;
 
 /** Histories of different seeds do not overlap. */
 const SEEDS = 100_000;

@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import type { OperationId } from '../../src/contract/operations.ts';
+import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { checkVaultFile } from '../../src/vault/admin.ts';
 import { openVaultAt } from '../../src/vault/place.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { createCaller, type Perform, type PerformParts } from './perform.ts';
+import { createCaller, type Perform, type PerformParts, paramsOf } from './perform.ts';
 import { type ActingKeys, privateApplication, TOKENS } from './put-back.ts';
 import type { TamperPlaces } from './tamper-places.ts';
 
@@ -53,7 +53,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
       const application = await privateApplication(perform, keys);
       for (let times = 0; times < 2; times++) await perform(keys.management, 'regenerateApplicationKey', application);
     },
-    tables: ['application'],
+    tables: ['application', 'application_key'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /older row was restored/,
   },
@@ -67,8 +67,15 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
   'an application that was deleted': {
     act: async (perform, keys) =>
       perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
-    tables: ['application'],
+    tables: ['application', 'application_key'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
+    finding: /was removed according to the audit/,
+  },
+  'an API key that was deleted': {
+    act: async (perform, keys) =>
+      perform(keys.management, 'deleteApplicationKey', await privateApplication(perform, keys)),
+    tables: ['application_key'],
+    calls: [USE, ['management', 'deleteApplicationKey', {}]],
     finding: /was removed according to the audit/,
   },
   'a tenant that was changed twice': {
@@ -81,7 +88,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
   },
   'a tenant that was deleted': {
     act: (perform, { management }) => perform(management, 'deleteTenant'),
-    tables: ['tenant', 'tenant_key', 'application', ...TOKENS],
+    tables: ['tenant', 'tenant_key', 'application', 'application_key', ...TOKENS],
     calls: [USE, PUT],
     finding: /was removed according to the audit|is not in the audit/,
   },
@@ -155,14 +162,14 @@ async function used<T>(
 async function ordinaryCall(
   { dispatch }: Pick<Vault, 'dispatch'>,
   keys: ActingKeys,
-  application: { readonly id: string },
-  [key, operation, { id = operation.endsWith('Application') ? application.id : undefined, body }]: Ordinary,
+  application: { readonly id: string; readonly keyId: string },
+  [key, operation, { id = /Application(Key)?$/.test(operation) ? application.id : undefined, body }]: Ordinary,
 ): Promise<string> {
   const mediaType = operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json';
   const reply = await dispatch({
     operation,
     apiKey: keys[key],
-    params: id === undefined ? {} : { id },
+    params: paramsOf(OPERATIONS[operation], { id, key_id: application.keyId }),
     query: [],
     ...(body && { bodyText: JSON.stringify(body), mediaType }),
   });

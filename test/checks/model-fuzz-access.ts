@@ -14,6 +14,19 @@ export interface ModelCondition {
   readonly value: string;
 }
 
+/** An API key of an application. */
+export interface ModelKey {
+  /** Absent until a reply has shown it. */
+  id?: string | undefined;
+  readonly key: string;
+  readonly version: number;
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly expires_at?: number | undefined;
+  /** The last day on which it was used. */
+  used?: string | undefined;
+}
+
 export interface ModelApplication {
   readonly id: string;
   readonly tenant_id: string;
@@ -23,13 +36,17 @@ export interface ModelApplication {
   readonly expires_at?: number | undefined;
   /** The application that created this expiring application. A private one also limits it. */
   readonly parent?: ModelApplication | undefined;
+  /** The key with which it was created. */
+  readonly parentKey?: ModelKey | undefined;
   name: string;
   permissions: readonly string[];
   rules: readonly ModelRule[];
   can_create_expiring_applications?: boolean | undefined;
   modified_by?: string | undefined;
   modified_at?: number | undefined;
-  key: string;
+  /** Newest first. */
+  keys: ModelKey[];
+  keyVersion: number;
 }
 
 type Reached = { readonly id: string; readonly containers: readonly string[] };

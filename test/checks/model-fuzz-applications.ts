@@ -7,6 +7,7 @@ import {
   transformFor,
   typelessFlaws,
 } from './model-fuzz-access.ts';
+import { addKey, endKeys } from './model-fuzz-keys.ts';
 import { type Command, type Expected, isLive, iso, page, problem, type Step } from './model-fuzz-state.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
@@ -26,7 +27,6 @@ export const STEPS = {
 /** Permissions that are needed in every container (decisions §6). */
 const WRITING: readonly string[] = ['token:create', 'token:update', 'token:delete'];
 
-const API_KEY = /^key_[1-9A-HJ-NP-Za-km-z]{32}$/;
 const MINUTE = 60_000;
 
 type Definition = Pick<ModelApplication, 'name' | 'permissions' | 'rules' | 'can_create_expiring_applications'>;
@@ -37,13 +37,17 @@ function createApplication(step: Step): Expected {
   const wanted = definitionOf(command.body ?? {});
   const flaws = applicationFlaws(type, wanted);
   if (flaws.length > 0) return problem(400, 'invalid_request', flaws);
+  const hasKey = command.body?.['create_key'] !== false;
+  if (type === 'expiring' && !hasKey) return problem(400, 'invalid_request', ['create_key']);
   const until = command.body?.['expires_at'];
   if (type !== 'expiring' && typeof until === 'string') return problem(400, 'invalid_request', ['expires_at']);
   if (!holdsAnywhere(caller, 'application:create')) {
     if (type !== 'expiring') return problem(403, 'permission_missing');
     if (!isWithinDelegation(wanted, step)) return problem(403, 'no_governing_rule');
   }
-  const expires_at = typeof until === 'string' ? Date.parse(until) : now + MINUTE;
+  const end = typeof until === 'string' ? Date.parse(until) : now + MINUTE;
+  const { callerKey } = step;
+  const expires_at = Math.min(end, callerKey.expires_at ?? end);
   const application: ModelApplication = {
     ...wanted,
     id: String(actual['id']),
@@ -53,11 +57,14 @@ function createApplication(step: Step): Expected {
     created_at: now,
     ...(type === 'expiring' && { expires_at }),
     parent: type === 'expiring' ? caller : undefined,
-    key: newKey(step),
+    parentKey: type === 'expiring' ? callerKey : undefined,
+    keys: [],
+    keyVersion: 0,
   };
   if (tenant.applications.has(application.id)) return problem(500, 'an id of its own is expected');
+  const made = hasKey ? addKey(application, step) : undefined;
   tenant.applications.set(application.id, application);
-  return { status: 201, body: { ...show(application), key: application.key } };
+  return { status: 201, body: { ...show(application), ...(made && { key: made.key }) } };
 }
 
 function listApplications({ command, tenant, now, model }: Step): Expected {
@@ -139,9 +146,9 @@ function regenerateApplicationKey(step: Step): Expected {
   const found = find(step);
   if (!found) return problem(404, 'application_not_found');
   const { now, caller } = step;
-  Object.assign(found, { key: newKey(step), modified_by: caller.id, modified_at: now });
-  for (const { id } of childrenOf(found, step)) step.tenant.applications.delete(id);
-  return { status: 200, body: { ...show(found), key: found.key } };
+  endKeys(step, found, found.keys);
+  Object.assign(found, { modified_by: caller.id, modified_at: now });
+  return { status: 200, body: { ...show(found), key: addKey(found, step).key } };
 }
 
 function deleteApplication(step: Step): Expected {
@@ -159,13 +166,6 @@ function childrenOf(found: ModelApplication, { tenant }: Step): readonly ModelAp
 function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
   const found = tenant.applications.get((command.id ?? '').toLowerCase());
   return found && isLive(model, found.expires_at, now) ? found : undefined;
-}
-
-/** Returns the key of the reply when it is well-formed and new to the model. */
-function newKey({ actual, tenant }: Step): string {
-  const key = String(actual['key']);
-  const known = [...tenant.applications.values()].some((each) => each.key === key);
-  return API_KEY.test(key) && !known ? key : 'a new API key';
 }
 
 /**

@@ -3,6 +3,7 @@ import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
+import { ENDS } from './model-fuzz-keys.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { randomQuery } from './random-query.ts';
@@ -29,6 +30,10 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['updateApplication', 4],
   ['regenerateApplicationKey', 1.5],
   ['deleteApplication', 1.2],
+  ['createApplicationKey', 3],
+  ['listApplicationKeys', 2.5],
+  ['getApplicationKey', 1.5],
+  ['deleteApplicationKey', 1.5],
   ['getTenant', 1.2],
   ['updateTenant', 2],
   ['deleteTenant', 0.12],
@@ -57,7 +62,9 @@ export function nextCommand(draw: Draw, { model, now, deadKeys }: Circumstances)
   if (operation === 'deleteTenant' && tenants.length < 2) operation = 'getTenant';
   const tenant = draw.one(tenants);
   const caller = draw.one(callersOf(draw, tenant, operation, now));
-  const apiKey = draw.chance(0.015) ? draw.one([...WRONG_KEYS, ...deadKeys]) : caller.key;
+  const apiKey = draw.chance(0.015)
+    ? draw.one([...WRONG_KEYS, ...deadKeys])
+    : draw.one(caller.keys.length > 0 ? caller.keys.map(({ key }) => key) : WRONG_KEYS);
   const around = { tenant, caller, now, tenants };
   const byRow = () => ('params' in OPERATIONS[operation] ? byId(draw, around) : {});
   const made: Made = PARTS[operation]?.(draw, around) ?? byRow();
@@ -87,6 +94,7 @@ interface Around {
 
 interface Made {
   readonly id?: string;
+  readonly keyId?: string;
   readonly query?: readonly (readonly [string, string])[];
   readonly body?: PlainObject;
   readonly flaw?: Flaw | undefined;
@@ -150,6 +158,13 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
     ];
     return draw.chance(0.1) ? listFlaw(draw, query, false) : { query };
   },
+  createApplicationKey: (draw, around) => {
+    const end = draw.one(ENDS);
+    const body = end === undefined ? undefined : { expires_at: new Date(around.now + end).toISOString() };
+    return { id: applicationId(draw, around), ...(body && { body }) };
+  },
+  getApplicationKey: (draw, around) => keyOf(draw, around),
+  deleteApplicationKey: (draw, around) => keyOf(draw, around),
   updateApplication: (draw, around) => {
     const id = applicationId(draw, around);
     const type = around.tenant.applications.get(id)?.type ?? 'private';
@@ -197,6 +212,15 @@ function tokenId(draw: Draw, { tenant, tenants }: Around): string {
   if (recent.length > 0 && draw.chance(0.9)) return draw.one(recent);
   const taken = [...tenant.takenIds, ...[...draw.one(tenants).tokens.keys()].slice(-5)];
   return draw.one([...IDS, 'no such token', 'a/b', '..', 'ä', ...taken.slice(-20)]);
+}
+
+/** Returns an application and mostly one of its keys whose id is known. */
+function keyOf(draw: Draw, around: Around): Made {
+  const id = applicationId(draw, around);
+  const keys = around.tenant.applications.get(id)?.keys ?? [];
+  const ids = keys.flatMap((key) => key.id ?? []);
+  const keyId = draw.chance(0.05) || ids.length === 0 ? '00000000-0000-4000-8000-000000000000' : draw.one(ids);
+  return { id, keyId };
 }
 
 function applicationId(draw: Draw, { tenant, tenants }: Around): string {
@@ -333,6 +357,7 @@ function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
     ...rest,
     ...within,
     type,
+    ...(draw.chance(0.05) && { create_key: draw.chance(0.3) }),
     ...(flag !== undefined && { can_create_expiring_applications: flag }),
     ...(type === 'expiring' && draw.chance(0.7) && { expires_at: new Date(now + lives).toISOString() }),
     ...(draw.chance(0.02) && { expires_at: new Date(now + lives).toISOString() }),
@@ -355,6 +380,10 @@ function withText(
   { flaw, query = [], ...made }: Made,
 ): Omit<Command, 'operation' | 'apiKey'> {
   const { body, id } = made;
+  if (operation === 'createApplicationKey') {
+    const sent = body && { bodyText: JSON.stringify(body), mediaType: 'application/json' };
+    return { query, ...made, ...sent, flaw };
+  }
   const common = { query, ...(id !== undefined && { id }), flaw };
   const patch = operation === 'updateToken';
   if (!body) {

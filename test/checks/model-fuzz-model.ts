@@ -2,6 +2,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../src/contract
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { ALLOWED, holdsAnywhere } from './model-fuzz-access.ts';
 import * as applications from './model-fuzz-applications.ts';
+import { KEY_STEPS, use } from './model-fuzz-keys.ts';
 import {
   type Command,
   type Expected,
@@ -20,7 +21,9 @@ import type { PlainObject } from './model-fuzz-values.ts';
 function findCaller(model: Model, key: string | undefined, now: number) {
   for (const tenant of model.tenants.values()) {
     for (const caller of tenant.applications.values()) {
-      if (caller.key === key && isLive(model, caller.expires_at, now)) return { tenant, caller };
+      const callerKey = caller.keys.find((each) => each.key === key);
+      const isValid = callerKey && isLive(model, caller.expires_at, now) && isLive(model, callerKey.expires_at, now);
+      if (isValid) return { tenant, caller, callerKey };
     }
   }
   return undefined;
@@ -29,6 +32,7 @@ function findCaller(model: Model, key: string | undefined, now: number) {
 const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
   ...tokens.STEPS,
   ...applications.STEPS,
+  ...KEY_STEPS,
   getTenant: ({ tenant }) => ({ status: 200, body: showTenant(tenant) }),
   updateTenant,
   deleteTenant: ({ tenant, model }) => {
@@ -47,13 +51,14 @@ const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
 export function answer(model: Model, command: Command, now: number, actual: PlainObject): Expected {
   const found = findCaller(model, command.apiKey, now);
   if (!found) return problem(401, 'unauthenticated');
-  const { tenant, caller } = found;
+  const { tenant, caller, callerKey } = found;
+  use(callerKey, now);
   const minting = command.operation === 'createApplication' && caller.can_create_expiring_applications === true;
   const { permission }: Operation = OPERATIONS[command.operation];
   if (!minting && !holdsAnywhere(caller, permission)) return problem(403, 'permission_missing');
   const { flaw } = command;
   if (flaw) return problem(flaw.status, flaw.code, flaw.path === undefined ? undefined : [flaw.path]);
-  return STEPS[command.operation]({ command, caller, tenant, now, actual, model });
+  return STEPS[command.operation]({ command, caller, callerKey, tenant, now, actual, model });
 }
 
 /**

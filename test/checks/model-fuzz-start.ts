@@ -29,8 +29,10 @@ export function addApplication(
   now: number,
 ): void {
   tenant.applications.set(id, {
-    ...{ id, name, key, permissions, rules: [], tenant_id: tenant.id, type: 'management' },
+    ...{ id, name, permissions, rules: [], tenant_id: tenant.id, type: 'management' },
     created_by: tenant.owner_id,
     created_at: now,
+    keys: [{ key, version: 1, created_by: tenant.owner_id, created_at: now }],
+    keyVersion: 1,
   });
 }

@@ -1,5 +1,5 @@
 import type { OperationId } from '../../src/contract/operations.ts';
-import type { ModelApplication } from './model-fuzz-access.ts';
+import type { ModelApplication, ModelKey } from './model-fuzz-access.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
 /** A flaw that the generator put into a call. The vault detects it before it reads any record. */
@@ -13,6 +13,7 @@ export interface Command {
   readonly operation: OperationId;
   readonly apiKey: string | undefined;
   readonly id?: string;
+  readonly keyId?: string;
   readonly query: readonly (readonly [string, string])[];
   readonly mediaType?: string | undefined;
   readonly bodyText?: string;
@@ -79,6 +80,7 @@ export interface ModelTenant {
 export interface Step {
   readonly command: Command;
   readonly caller: ModelApplication;
+  readonly callerKey: ModelKey;
   readonly tenant: ModelTenant;
   readonly now: number;
   /** The reply under test. The model takes ids, keys and new fingerprints from it. */

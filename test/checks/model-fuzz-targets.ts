@@ -48,7 +48,13 @@ export interface TargetOptions {
 }
 
 /** The operations whose results depend on activity. A daemon writes the activity of its reads after the replies. */
-const NEED_ACTIVITY: readonly OperationId[] = ['getUsageReport', 'getActivity', 'deleteToken'];
+const NEED_ACTIVITY: readonly OperationId[] = [
+  'getUsageReport',
+  'getActivity',
+  'deleteToken',
+  'listApplicationKeys',
+  'getApplicationKey',
+];
 
 export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions): Promise<Targets> {
   const created: CreatedTenant[] = [];

@@ -165,7 +165,10 @@ async function betweenSteps({ model, targets, clock, draw }: Pick<Walk, 'model' 
   }
   for (const tenant of model.tenants.values()) {
     const managed = [...tenant.applications.values()].some(
-      ({ permissions }) => permissions.includes('application:update') && permissions.includes('application:create'),
+      ({ permissions, keys }) =>
+        keys.some(({ expires_at }) => expires_at === undefined) &&
+        permissions.includes('application:update') &&
+        permissions.includes('application:create'),
     );
     if (managed) continue;
     const [daemon, direct] = await targets.both((vault) => vault.issueKey(tenant.id));
@@ -175,10 +178,12 @@ async function betweenSteps({ model, targets, clock, draw }: Pick<Walk, 'model' 
 }
 
 const keysOf = (model: Model) =>
-  [...model.tenants.values()].flatMap(({ applications }) => [...applications.values()].map(({ key }) => key));
+  [...model.tenants.values()].flatMap(({ applications }) =>
+    [...applications.values()].flatMap(({ keys }) => keys.map(({ key }) => key)),
+  );
 
-function callOf({ operation, apiKey, id, query, mediaType, bodyText }: Command, step: number): Call {
-  const params = id === undefined ? {} : { id };
+function callOf({ operation, apiKey, id, keyId, query, mediaType, bodyText }: Command, step: number): Call {
+  const params = { ...(id !== undefined && { id }), ...(keyId !== undefined && { key_id: keyId }) };
   return { operation, apiKey, params, query, mediaType, bodyText, traceId: `step-${step}` };
 }
 

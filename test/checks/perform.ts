@@ -7,11 +7,15 @@ export interface Performed {
   readonly text: string;
   /** The parsed body, or an empty object. */
   readonly body: Readonly<Record<string, unknown>>;
+  /** The parsed body if it is a list. */
+  readonly list: readonly unknown[];
   readonly replayed?: true | undefined;
 }
 
 export interface PerformParts {
   readonly id?: string;
+  /** The id of an API key of the application `id`. */
+  readonly keyId?: string;
   readonly query?: string;
   readonly body?: object;
   readonly bodyText?: string;
@@ -32,13 +36,13 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
   return async (
     apiKey,
     operation,
-    { id, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey } = {},
+    { id, keyId, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey } = {},
   ) => {
     const row: Operation = OPERATIONS[operation];
     const call: Call = {
       operation,
       apiKey,
-      params: id === undefined ? {} : { id },
+      params: paramsOf(row, { id, key_id: keyId }),
       query: [...new URLSearchParams(query)],
       idempotencyKey,
       ...(bodyText !== undefined && { bodyText, mediaType: row.mediaType ?? 'application/json' }),
@@ -47,8 +51,16 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
     const flaws = faults.includes(reply.status) ? [] : replyFlaws(call, reply);
     if (flaws.length > 0) throw new Error(flaws.join('; '));
     const text = reply.bodyText ?? '';
-    return { status: reply.status, text, body: text === '' ? {} : JSON.parse(text), replayed: reply.replayed };
+    const parsed = text === '' ? {} : JSON.parse(text);
+    const list = Array.isArray(parsed) ? parsed : [];
+    return { status: reply.status, text, body: parsed, list, replayed: reply.replayed };
   };
+}
+
+/** Returns the parameters of an operation's path. */
+export function paramsOf({ params }: Operation, values: Readonly<Record<string, string | undefined>>) {
+  const names = Object.keys(params?.properties ?? {}).filter((name) => values[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, values[name] ?? '']));
 }
 
 /** Runs `work` for each number below `count`, `width` at a time. */

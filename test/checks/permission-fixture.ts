@@ -69,6 +69,8 @@ export interface Fixture {
   readonly seedApplicationKey: string;
   /** The application that the calls read, change and delete. */
   readonly lookedAt: string;
+  /** The id of its second API key. */
+  readonly lookedAtKey: string;
   /** Puts a token back into its containers. */
   restore(target: 'one' | 'two'): Promise<void>;
 }
@@ -200,7 +202,10 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
       const restore = async (target: 'one' | 'two') => {
         await perform(owner, 'updateToken', { params: { id: TOKEN_IDS[target] } }, { containers: CONTAINERS[target] });
       };
-      return { management, seedApplicationId: id, seedApplicationKey: key, lookedAt: applicationId, restore };
+      const second = await perform(management, 'createApplicationKey', { params: { id: applicationId } });
+      const { id: lookedAtKey } = JSON.parse(second.bodyText ?? '');
+      const seed = { seedApplicationId: id, seedApplicationKey: key };
+      return { management, ...seed, lookedAt: applicationId, lookedAtKey, restore };
     },
   };
 }

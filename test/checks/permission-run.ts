@@ -1,6 +1,7 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
+import { paramsOf } from './perform.ts';
 import { APPLICANTS } from './permission-applicants.ts';
 import {
   CONTAINERS,
@@ -33,8 +34,12 @@ function targetsOf({ permission, params, query, body, orFlag }: Operation): read
   return params || query?.properties?.['id'] || body?.properties?.['application_id'] ? ['own', 'other'] : ['self'];
 }
 
-/** Returns the rank of an operation: reads, changes, deletes, creates, and last the operations on the tenant. */
+/**
+ * Returns the rank of an operation: reads, API keys, changes, deletes, creates, and last the operations on the tenant.
+ */
 function order({ path, method, status }: Operation): number {
+  if (path.endsWith('/keys/{key_id}') && method === 'DELETE') return 0.5;
+  if (path.endsWith('/keys') && method === 'POST') return 0.4;
   const creates = status === 201;
   return (path.startsWith('/tenants') ? 10 : 0) + (creates ? 3 : method === 'GET' ? 0 : method === 'DELETE' ? 2 : 1);
 }
@@ -99,7 +104,7 @@ const OWN_TOKENS: readonly OperationId[] = ['createToken', 'previewToken', 'toke
 function deedCall(
   { operation, target, member }: Cell,
   key: string | undefined,
-  { lookedAt }: Fixture,
+  { lookedAt, lookedAtKey }: Fixture,
   world: MatrixWorld,
 ): Call {
   const row: Operation = OPERATIONS[operation];
@@ -128,7 +133,7 @@ function deedCall(
   };
   const [example] = Object.values(row.examples);
   const parts = {
-    ...(row.params && { params: { id } }),
+    ...(row.params && { params: paramsOf(row, { id, key_id: lookedAtKey }) }),
     ...(row.query?.properties?.['id'] && { query: [['id', id] as const] }),
   };
   return callOf(key, operation, parts, row.body && (bodies[operation] ?? Object(example?.body)));

@@ -14,6 +14,7 @@ const TABLES = [
   'tenant',
   'tenant_key',
   'application',
+  'application_key',
   'token',
   'token_index',
   'container_set',
@@ -73,14 +74,16 @@ export interface ActingKeys {
 export const TOKENS = ['token', 'token_index', 'container_set', 'tombstone'];
 const NEW_TOKEN = { body: { type: 'token', data: 1 } };
 
-/** Returns the first private application, which owns `apiKey`. */
+/** Returns the first private application, which owns `apiKey`, and the id of this key. */
 export async function privateApplication(
   perform: Perform,
   { management }: ActingKeys,
-): Promise<{ readonly id: string }> {
+): Promise<{ readonly id: string; readonly keyId: string }> {
   const { body } = await perform(management, 'listApplications');
   const listed = body['data'] as readonly { readonly id: string; readonly type: string }[];
-  return { id: listed.findLast(({ type }) => type === 'private')?.id ?? '' };
+  const id = listed.findLast(({ type }) => type === 'private')?.id ?? '';
+  const keys = (await perform(management, 'listApplicationKeys', { id })).list as readonly { readonly id: string }[];
+  return { id, keyId: keys.at(-1)?.id ?? '' };
 }
 
 /** A change, the tables whose older rows are restored afterwards, and the finding that `vault doctor` must report. */
@@ -107,12 +110,25 @@ export const ROLLBACKS: Readonly<
     'token',
     /was removed according to the audit/,
   ],
-  'an application whose key was regenerated': [
+  'an application as it was before its key was regenerated': [
     async (perform, keys) =>
       perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
     ['application'],
     'application',
-    /older row was restored/,
+    /older row was restored|counted fewer API keys/,
+  ],
+  'the keys of an application that was regenerated': [
+    async (perform, keys) =>
+      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    ['application_key'],
+    'application_key',
+    /was removed according to the audit|removed outside the vault/,
+  ],
+  'an API key that was deleted': [
+    async (perform, keys) => perform(keys.management, 'deleteApplicationKey', await privateApplication(perform, keys)),
+    ['application_key'],
+    'application_key',
+    /was removed according to the audit/,
   ],
   'an application that was deleted': [
     async (perform, keys) => perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),

@@ -4,6 +4,11 @@ const PRIVATE = '(SELECT min(application) FROM application WHERE type = 1)';
 const NEXT = '(SELECT max(application) FROM application WHERE type = 1 AND tenant = 1)';
 const FOREIGN = '(SELECT max(application) FROM application WHERE tenant = 2)';
 
+const ofApplication = (application: string) =>
+  `application_id = (SELECT id FROM application WHERE application = ${application})`;
+const OF_PRIVATE = ofApplication(PRIVATE);
+const OF_TWO = `(${OF_PRIVATE} OR ${ofApplication(NEXT)})`;
+
 /** Values that the vault did not write, by table, row and column. */
 const EDITED: readonly (readonly [
   table: string,
@@ -37,7 +42,7 @@ const EDITED: readonly (readonly [
     {
       id: 'randomblob(16)',
       type: '2',
-      key_hash: 'randomblob(32)',
+      key_version: '0',
       created_by: 'NULL',
       created_at: 'created_at + 1',
       modified_by: 'randomblob(16)',
@@ -55,6 +60,30 @@ const EDITED: readonly (readonly [
     'an expiring one',
   ],
   ['application', 'type = 4', { expires_at: 'expires_at + 86400000' }, 'an expiring one'],
+  [
+    'application',
+    'type = 4',
+    { parent_key_id: '(SELECT id FROM application_key LIMIT 1)', type: '1' },
+    'an expiring one',
+  ],
+  [
+    'application_key',
+    OF_PRIVATE,
+    {
+      id: 'randomblob(16)',
+      tenant: '2',
+      application_id: `(SELECT id FROM application WHERE application = ${NEXT})`,
+      hash: 'randomblob(32)',
+      version: 'version + 1',
+      created_by: 'NULL',
+      created_at: 'created_at + 1',
+      expires_at: '9000000000000',
+      revision: '2',
+      key_id: '2',
+      last_used_day: '1',
+      seal: '(SELECT seal FROM application_key ORDER BY application_key DESC LIMIT 1)',
+    },
+  ],
   [
     'tenant',
     'tenant = 1',
@@ -195,17 +224,22 @@ const OTHERS: Readonly<Record<string, string>> = {
       set_number, blinds, clear, presented, full FROM token WHERE ${TOKEN_1}`,
   'an application moved to the other tenant': `UPDATE application SET tenant = 2 WHERE application = ${PRIVATE}`,
   'an application copied to the other tenant': `
-    INSERT INTO application SELECT NULL, 2, id, type, randomblob(32), parent_id, created_by, created_at, modified_by, modified_at,
-      expires_at, revision, key_id, details FROM application WHERE application = ${PRIVATE}`,
+    INSERT INTO application SELECT NULL, 2, id, type, parent_id, parent_key_id, key_version, created_by, created_at,
+      modified_by, modified_at, expires_at, revision, key_id, details FROM application WHERE application = ${PRIVATE}`,
   'the key hashes of two applications swapped': `
-    CREATE TEMP TABLE kept AS SELECT application, key_hash FROM application WHERE application IN (${PRIVATE}, ${NEXT});
-    UPDATE application SET key_hash = randomblob(32) WHERE application IN (${PRIVATE}, ${NEXT});
-    UPDATE application SET key_hash = (SELECT key_hash FROM kept WHERE kept.application <> application.application)
-    WHERE application IN (SELECT application FROM kept)`,
+    CREATE TEMP TABLE kept AS SELECT application_key, hash FROM application_key WHERE ${OF_TWO};
+    UPDATE application_key SET hash = randomblob(32) WHERE ${OF_TWO};
+    UPDATE application_key SET hash = (SELECT hash FROM kept WHERE kept.application_key <> application_key.application_key)
+    WHERE application_key IN (SELECT application_key FROM kept)`,
+  'an API key added':
+    'INSERT INTO application_key SELECT NULL, tenant, randomblob(16), application_id, randomblob(32), 2, created_by, created_at, NULL, 1, key_id, 0, seal FROM application_key LIMIT 1',
+  'an API key deleted': `DELETE FROM application_key WHERE ${OF_PRIVATE}`,
+  'all API keys deleted': 'DELETE FROM application_key',
+  'an API key moved to the other tenant': `UPDATE application_key SET tenant = 2 WHERE ${OF_PRIVATE}`,
   'the key of one tenant on an application of the other': `
-    CREATE TEMP TABLE kept AS SELECT key_hash FROM application WHERE application = ${PRIVATE};
-    DELETE FROM application WHERE application = ${PRIVATE};
-    UPDATE application SET key_hash = (SELECT key_hash FROM kept) WHERE application = ${FOREIGN}`,
+    CREATE TEMP TABLE kept AS SELECT hash FROM application_key WHERE ${OF_PRIVATE};
+    DELETE FROM application_key WHERE ${OF_PRIVATE};
+    UPDATE application_key SET hash = (SELECT hash FROM kept) WHERE ${ofApplication(FOREIGN)}`,
   'an application deleted': `DELETE FROM application WHERE application = ${PRIVATE}`,
   'all applications deleted': 'DELETE FROM application',
   'all tokens deleted, counters and index with them':
@@ -228,6 +262,7 @@ const OTHERS: Readonly<Record<string, string>> = {
     'token_index',
     'container_set',
     'counter',
+    'application_key',
     'application',
     'tenant_key',
     'tenant',

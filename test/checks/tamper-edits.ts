@@ -112,11 +112,37 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   }),
   ...edits('tenant', '', /cannot be decrypted/, { 'the tenant edited': 'UPDATE tenant SET owner_id = zeroblob(16)' }),
   ...edits('application', '', /cannot be decrypted/, {
-    'an application given another key':
-      'UPDATE application SET key_hash = zeroblob(32) WHERE application = (SELECT max(application) FROM application)',
     'an application of another type': 'UPDATE application SET type = 3',
     'an application of another parent': `UPDATE application SET parent_id = (SELECT min(id) FROM application)
      WHERE application = (SELECT max(application) FROM application)`,
+  }),
+  ...edits('application_key', '', /cannot be decrypted/, {
+    'an application given another key': 'UPDATE application_key SET hash = zeroblob(32) WHERE application_key = 2',
+    'a key given to another application': `UPDATE application_key SET application_id =
+     (SELECT application_id FROM application_key WHERE application_key = 1) WHERE application_key = 2`,
+    'the end of a key removed': 'UPDATE application_key SET expires_at = 1',
+    'a key of another version': 'UPDATE application_key SET version = 3; UPDATE application SET key_version = 3',
+    'a key of another revision': 'UPDATE application_key SET revision = 2',
+    'a key of another creator': 'UPDATE application_key SET created_by = zeroblob(16)',
+    'an older key': 'UPDATE application_key SET created_at = created_at - 1',
+    'the seals of two keys exchanged': `UPDATE application_key SET seal = (SELECT seal FROM application_key k
+     WHERE k.application_key = 3 - application_key.application_key) WHERE application_key IN (1, 2)`,
+  }),
+  ...edits('application_key', '', /belongs to an application that does not exist/, {
+    'an orphaned key': 'DELETE FROM application WHERE application = 2',
+  }),
+  ...edits('application_key', '', /last used before it was created/, {
+    'a key used too early': 'UPDATE application_key SET last_used_day = 1',
+  }),
+  ...edits('application_key', '', /row was removed outside the vault/, {
+    'a key removed': 'DELETE FROM application_key WHERE application_key = 2',
+  }),
+  ...edits('application', '', /counted fewer API keys/, {
+    'fewer keys counted': 'UPDATE application SET key_version = 0',
+  }),
+  ...edits('application', '', /with an API key that no longer exists/, {
+    'an application of a creator with another key':
+      'UPDATE application SET parent_id = id, parent_key_id = zeroblob(16) WHERE application = 2',
   }),
   ...edits('application', '', /created by an application that no longer exists/, {
     'an orphaned application':

@@ -6,6 +6,7 @@ const TABLES = [
   'tenant',
   'tenant_key',
   'application',
+  'application_key',
   'token',
   'token_index',
   'container_set',
@@ -29,6 +30,7 @@ export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
     'tenant',
     'tenant_key',
     'application',
+    'application_key',
     'token',
     'token_index',
     'container_set',
@@ -41,8 +43,11 @@ export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
   'one value of another vault’s tokens':
     'UPDATE token SET full = (SELECT full FROM other.token o WHERE o.token = token.token)',
   'one application of another vault': `
-    INSERT INTO application SELECT NULL, tenant, id, type, key_hash, parent_id, created_by, created_at, modified_by, modified_at,
-      expires_at, revision, key_id, details FROM other.application WHERE type = 1 LIMIT 1`,
+    INSERT INTO application SELECT NULL, tenant, id, type, parent_id, parent_key_id, key_version, created_by, created_at,
+      modified_by, modified_at, expires_at, revision, key_id, details FROM other.application WHERE type = 1 LIMIT 1`,
+  'one API key of another vault': `
+    INSERT INTO application_key SELECT NULL, tenant, id, (SELECT id FROM application WHERE type = 1 LIMIT 1), hash, version,
+      created_by, created_at, expires_at, revision, key_id, last_used_day, seal FROM other.application_key LIMIT 1`,
   'another vault’s wrapped data key': `
     UPDATE tenant_key SET wrapped = (SELECT wrapped FROM other.tenant_key o WHERE o.tenant = tenant_key.tenant
       AND o.key_id = tenant_key.key_id) WHERE key_id = 1`,

@@ -1,20 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EndedApplications } from '../../src/core/application-ports.ts';
 import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {
+  addApplication,
   addTenant,
   addToken,
   applicationRecord,
   auditRows,
   blind,
   countChanges,
+  createdBy,
   ENTRY,
   EXPIRY_RECORDER,
   endedNames,
   entry,
   FIRST_PAGE,
   indexes,
+  keyRecord,
   NOW,
   nextId,
   type OpenStore,
@@ -25,6 +29,8 @@ import {
   tombstoneOf,
   UNWRITABLE,
 } from './store-fixtures.ts';
+
+const ROOM = { most: 10, now: NOW };
 
 /** Tests the audit of a store: each change has its entry, and a failed change has none. */
 export function storeAudit(open: OpenStore): void {
@@ -170,11 +176,14 @@ export function storeAudit(open: OpenStore): void {
       const token = tokenRecord(tenant.id, { id: 'audited' });
       const plain = { deduplicate: false, now: NOW };
       const changes: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
-        tenant: (name) => store.insertTenant(tenant, tenantKeys(tenant.id), first, entry(name)),
+        tenant: (name) =>
+          store.insertTenant(tenant, tenantKeys(tenant.id), { application: first, key: keyRecord(first) }, entry(name)),
         'tenant replaced': (name) => store.replaceTenant({ ...tenant, revision: 2 }, 1, entry(name)),
-        application: (name) =>
-          store.insertApplication(applicationRecord(tenant.id, { parent_id: first.id }), entry(name)),
+        application: (name) => store.insertApplication(applicationRecord(tenant.id, createdBy(first)), entry(name)),
         'application replaced': (name) => store.replaceApplication({ ...first, revision: 2 }, 1, entry(name)),
+        'API key': (name) => store.insertApplicationKey(keyRecord(first, { version: 2 }), ROOM, entry(name)),
+        'API key deleted': (name) =>
+          store.deleteApplicationKey(tenant.id, first.id, keyRecord(first, { version: 2 }).id, () => entry(name)),
         token: (name) => store.insertToken(token, indexes('f'), plain, entry(name)),
         'token replaced': (name) =>
           store.replaceToken({ ...token, revision: 2 }, indexes('f'), { revision: 1, now: NOW }, entry(name)),
@@ -214,6 +223,10 @@ export function storeAudit(open: OpenStore): void {
         'a token that is gone': () => store.deleteToken(tombstoneOf(twin), 1, ENTRY),
         'a stale application': () => store.replaceApplication(application, 7, ENTRY),
         'an application that is gone': () => store.deleteApplication(id, nextId(), 1, () => ENTRY),
+        'an API key of another version': () => store.insertApplicationKey(keyRecord(application), ROOM, ENTRY),
+        'an API key that is gone': () => store.deleteApplicationKey(id, application.id, nextId(), () => ENTRY),
+        'an API key that is used': () => store.markKeysUsed(id, [keyRecord(application).id], 20_600),
+        'an API key that is sealed anew': () => store.resealApplicationKeys(id, [keyRecord(application)]),
         'a tenant that is gone': () => store.deleteTenant(nextId(), ENTRY),
         'a key in use': () => store.removeTenantKey(id, 1, ENTRY),
         'an application of no tenant': () =>
@@ -227,39 +240,44 @@ export function storeAudit(open: OpenStore): void {
     it('names the expiring applications that ended with their creator', async () => {
       const { id } = await addTenant(store);
       const parent = applicationRecord(id);
-      const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id, revision: 7 });
-      await store.insertApplication(parent, ENTRY);
-      await store.insertApplication(child, ENTRY);
+      const child = applicationRecord(id, { ...createdBy(parent), revision: 7 });
+      await addApplication(store, parent);
+      await addApplication(store, child);
       await store.replaceApplication({ ...parent, revision: 2 }, 1, ENTRY);
-      const told: (readonly string[])[] = [];
-      await store.deleteApplication(id, parent.id, 2, (removed) => {
-        told.push(endedNames(removed));
+      const seen: ReturnType<typeof endedNames>[] = [];
+      await store.deleteApplication(id, parent.id, 2, (ended) => {
+        seen.push(endedNames(ended));
         return ENTRY;
       });
-      expect(told.at(-1)).toEqual([`2 ${parent.id}`, `7 ${child.id}`]);
+      const keys = [parent, child].map((each) => `1 ${keyRecord(each).id}`);
+      expect(seen).toEqual([{ applications: [`2 ${parent.id}`, `7 ${child.id}`], keys }]);
       const renewed = applicationRecord(id);
-      const minted = applicationRecord(id, { type: 'expiring', parent_id: renewed.id });
-      for (const each of [renewed, minted]) await store.insertApplication(each, ENTRY);
-      const regenerate = (revision: number) => () =>
-        store.replaceApplication({ ...renewed, revision: revision + 1 }, revision, entry('renewed'), (removed) =>
-          entry(`ended ${endedNames(removed)}`),
-        );
+      const minted = applicationRecord(id, createdBy(renewed));
+      for (const each of [renewed, minted]) await addApplication(store, each);
+      const regenerate = (revision: number) => () => {
+        const key = keyRecord(renewed, { version: revision + 1 });
+        const ended = (removed: EndedApplications) => entry(`ended ${endedNames(removed).applications}`);
+        return store.replaceApplication({ ...renewed, revision: revision + 1 }, revision, entry('renewed'), {
+          key,
+          ended,
+        });
+      };
       const entries = await written(regenerate(1));
       expect(entries).toHaveLength(2);
       expect(entries).toEqual(expect.arrayContaining([...one(`ended 1 ${minted.id}`), ...one('renewed')]));
-      expect(await written(regenerate(2))).toEqual(one('renewed'));
+      expect(await written(regenerate(2))).toEqual(expect.arrayContaining([...one('ended '), ...one('renewed')]));
     });
 
     it('has an entry for each expired record, written with its removal', async () => {
       const { id } = await addTenant(store);
       await addToken(store, id, { id: 'gone', expires_at: NOW + 1 });
       const parent = applicationRecord(id, { expires_at: NOW + 2 });
-      const child = applicationRecord(id, { parent_id: parent.id, expires_at: NOW + 3, revision: 7 });
-      await store.insertApplication(parent, ENTRY);
-      await store.insertApplication(child, ENTRY);
+      const child = applicationRecord(id, { ...createdBy(parent), expires_at: NOW + 3, revision: 7 });
+      await addApplication(store, parent);
+      await addApplication(store, child);
       const entries = await written(() => store.removeExpired(NOW + 10, 1000, EXPIRY_RECORDER));
       expect(entries).toHaveLength(2);
-      const expected = [...one('expired gone'), ...one(`removed ${id} 1 ${parent.id},7 ${child.id}`)];
+      const expected = [...one('expired gone'), ...one(`application removed ${id} 1 ${parent.id},7 ${child.id}`)];
       expect(entries).toEqual(expect.arrayContaining(expected));
       const [tombstone] = await store.inspectRows('tombstone', id, '', 10);
       const { deleted_by: _, ...left } = tombstoneOf(tokenRecord(id, { id: 'gone' }), { deleted_at: NOW + 10 });

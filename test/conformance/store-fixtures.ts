@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { ApplicationKeyRecord, EndedApplications, Minting } from '../../src/core/application-ports.ts';
 import { START } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuthorityDraft, EndedRecord } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuthorityDraft } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   ExpiryRecorder,
@@ -98,13 +99,41 @@ export function applicationRecord(tenantId: string, parts: Partial<ApplicationRe
     id,
     tenant_id: tenantId,
     type: 'private',
-    key_hash: sealed(`key ${id}`, 32),
+    key_version: 0,
     created_at: NOW,
     revision: 1,
     key_id: 1,
     details: sealed(id),
     ...parts,
   };
+}
+
+/** Returns the first key of an application, the same at each call. */
+export function keyRecord(of: ApplicationRecord, parts: Partial<ApplicationKeyRecord> = {}): ApplicationKeyRecord {
+  const { version = 1 } = parts;
+  return {
+    id: of.id.replace('-7000-', `-7${String(version).padStart(3, '0')}-`),
+    tenant_id: of.tenant_id,
+    application_id: of.id,
+    hash: sealed(`key ${version} ${of.id}`, 32),
+    version,
+    created_at: NOW,
+    revision: 1,
+    key_id: 1,
+    last_used_day: 0,
+    seal: sealed(`seal ${of.id}`),
+    ...parts,
+  };
+}
+
+/** Returns the members of an application that another one created with its first key. */
+export function createdBy(of: ApplicationRecord) {
+  return { type: 'expiring', parent_id: of.id, parent_key_id: keyRecord(of).id } as const;
+}
+
+/** Inserts an application with its first key. */
+export async function addApplication(store: Store, application: ApplicationRecord, minting?: Minting): Promise<void> {
+  await store.insertApplication(application, ENTRY, { key: keyRecord(application), minting });
 }
 
 const AUTHOR = '00000000-0000-7000-8000-aaaaaaaaaaaa';
@@ -170,12 +199,15 @@ export const EXPIRY_RECORDER: ExpiryRecorder = {
     tombstone: tombstoneOf(token, { deleted_by: undefined, deleted_at: deletedAt }),
     audit: entry(`expired ${token.id}`),
   }),
-  recordRemoval: (tenantId, removed) => entry(`removed ${tenantId} ${endedNames(removed).join()}`),
+  recordRemoval: (tenantId, expired, ended) =>
+    entry(`${expired} removed ${tenantId} ${endedNames(ended).applications.join()}`),
 };
 
 /** Returns the removed records as `<revision> <id>`. */
-export const endedNames = (removed: readonly EndedRecord[]): readonly string[] =>
-  removed.map(({ id, revision }) => `${revision} ${id}`);
+export const endedNames = (ended: EndedApplications) => ({
+  applications: ended.applications.map(({ id, revision }) => `${revision} ${id}`),
+  keys: ended.keys.map(({ id, revision }) => `${revision} ${id}`),
+});
 
 export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}): Tombstone {
   const { tenant_id, id, type, created_at } = token;
@@ -197,8 +229,9 @@ export async function addTenant(store: Store, parts: Partial<TenantRecord> = {})
   const tenant = tenantRecord(parts);
   const keys = tenantKeys(tenant.id);
   const application = applicationRecord(tenant.id, { type: 'management' });
-  await store.insertTenant(tenant, keys, application, ENTRY);
-  return { id: tenant.id, tenant, keys, application };
+  const key = keyRecord(application);
+  await store.insertTenant(tenant, keys, { application, key }, ENTRY);
+  return { id: tenant.id, tenant, keys, application: { ...application, key_version: 1 }, key };
 }
 
 export async function addToken(

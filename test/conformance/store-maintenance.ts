@@ -9,6 +9,7 @@ import {
   everything,
   idsOf,
   indexes,
+  keyRecord,
   NOW,
   nextId,
   type OpenedStore,
@@ -82,18 +83,20 @@ export function storeMaintenance(open: OpenStore): void {
       const tenant = tenantRecord();
       const keys = tenantKeys(tenant.id).map((key) => ({ ...key, generation: 2 }));
       const management = applicationRecord(tenant.id, { type: 'management' });
-      await expect(store.insertTenant(tenant, keys, management, ENTRY)).rejects.toMatchObject(CONFLICT);
+      await expect(
+        store.insertTenant(tenant, keys, { application: management, key: keyRecord(management) }, ENTRY),
+      ).rejects.toMatchObject(CONFLICT);
       expect(await store.listTenants()).toEqual([]);
     });
 
     it('finds records under older keys, including expired ones, and reseals them only if unchanged', async () => {
-      const { id, tenant, application } = await addTenant(store);
+      const { id, tenant, application, key } = await addTenant(store);
       const other = await addTenant(store);
       await addToken(store, other.id);
       const old = await addToken(store, id, { id: 'old' }, ['x']);
       const gone = await addToken(store, id, { id: 'expired', expires_at: NOW });
       await store.addTenantKey(id, NEW_KEY, ENTRY);
-      expect(await store.countStale(id, current)).toBe(4);
+      expect(await store.countStale(id, current)).toBe(5);
       expect(await store.countStale(id, { key_id: 1, index_key_id: 2 })).toBe(0);
       const stale = (after: string, limit: number) => store.findStaleTokens(id, current, after, limit);
       expect(await stale('', 10)).toEqual({ tokens: [gone, old] });
@@ -101,6 +104,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await stale('expired', 10)).toEqual({ tokens: [old] });
       expect(await stale('old', 10)).toEqual({ tokens: [] });
       expect(await store.findStaleApplications(id, current, 10)).toEqual([application]);
+      expect(await store.findStaleApplicationKeys(id, current, 10)).toEqual([key]);
 
       // Count it as active in between: a rotation does not change the month.
       await store.markActive(id, ['old'], old.active_month + 1);
@@ -116,6 +120,13 @@ export function storeMaintenance(open: OpenStore): void {
 
       expect(await store.replaceApplication({ ...application, key_id: 3 }, application.revision, ENTRY)).toBe(true);
       expect(await store.replaceTenant({ ...tenant, key_id: 3 }, tenant.revision, ENTRY)).toBe(true);
+      // Use it in between: a rotation does not change the day.
+      await store.markKeysUsed(id, [key.id], 20_600);
+      const sealedAgain = { ...key, key_id: 3, seal: sealed('again') };
+      await expect(store.resealApplicationKeys(id, [key])).rejects.toMatchObject(CONFLICT);
+      expect(await store.resealApplicationKeys(id, [sealedAgain, { ...sealedAgain, id: nextId() }])).toBe(1);
+      const last_used_day = 20_600;
+      expect(await store.findApplicationKeys(id, application.id, NOW)).toEqual([{ ...sealedAgain, last_used_day }]);
       expect(await store.countStale(id, current)).toBe(0);
     });
 
@@ -151,13 +162,14 @@ export function storeMaintenance(open: OpenStore): void {
     });
 
     it('destroys a key only when no record uses it and a newer one exists', async () => {
-      const { id, tenant, application, keys } = await addTenant(store);
+      const { id, tenant, application, keys, key } = await addTenant(store);
       const token = await addToken(store, id);
       expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
       await store.addTenantKey(id, NEW_KEY, ENTRY);
       const steps = [
         () => store.resealTokens(id, [resealed(token)]),
         () => store.replaceApplication({ ...application, key_id: 3 }, 1, ENTRY),
+        () => store.resealApplicationKeys(id, [{ ...key, key_id: 3 }]),
         () => store.replaceTenant({ ...tenant, key_id: 3 }, 1, ENTRY),
       ];
       for (const step of steps) {

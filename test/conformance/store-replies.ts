@@ -135,8 +135,8 @@ export function storeReplies(store: () => Store): void {
       const stale = (limit: number) => store().findStaleReplies(id, newest, limit);
       expect(await stale(10)).toHaveLength(2);
       expect(await stale(1)).toHaveLength(1);
-      // Two replies, the token of each under the same key, the tenant's record and its application.
-      expect(await store().countStale(id, newest)).toBe(6);
+      // Two replies, the token of each under the same key, the tenant's record, its application and its API key.
+      expect(await store().countStale(id, newest)).toBe(7);
       const resealed = (before: StoredReply) => ({ before, after: { ...before, key_id: 3, sealed: sealed('again') } });
       expect(await store().resealReplies(other.id, [resealed(a)])).toBe(0);
       expect(await store().resealReplies(id, [resealed(a), resealed(replyOf(id))])).toBe(1);
@@ -157,13 +157,14 @@ export function storeReplies(store: () => Store): void {
     });
 
     it('keep the data key that seals them', async () => {
-      const { id, tenant, application } = await addTenant(store());
+      const { id, tenant, application, key: own } = await addTenant(store());
       const reply = replyOf(id);
       await store().replaceTenant({ ...tenant, revision: 2 }, 1, with_(reply));
       const key = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('newer'), created_at: NOW } as const;
       await store().addTenantKey(id, key, ENTRY);
       await store().replaceTenant({ ...tenant, revision: 2, key_id: 3 }, 2, undefined);
       await store().replaceApplication({ ...application, key_id: 3 }, 1, undefined);
+      await store().resealApplicationKeys(id, [{ ...own, key_id: 3 }]);
       expect(await store().removeTenantKey(id, 1, ENTRY)).toBe(false);
       await store().resealReplies(id, [{ before: reply, after: { ...reply, key_id: 3 } }]);
       expect(await store().removeTenantKey(id, 1, ENTRY)).toBe(true);

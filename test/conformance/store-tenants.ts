@@ -5,9 +5,11 @@ import {
   addToken,
   applicationRecord,
   blind,
+  createdBy,
   ENTRY,
   everything,
   FIRST_PAGE,
+  keyRecord,
   MONTH,
   NOW,
   nextId,
@@ -71,12 +73,12 @@ export function storeTenants(store: () => Store): void {
       expect(await store().deleteTenant(gone.id, ENTRY)).toBe(true);
       expect(await store().deleteTenant(gone.id, ENTRY)).toBe(false);
       expect(await store().findTenant(gone.id)).toBeUndefined();
-      expect(await store().findAuthority(gone.application.key_hash, NOW)).toBeUndefined();
+      expect(await store().findAuthority(gone.key.hash, NOW)).toBeUndefined();
       expect(await store().findToken(gone.id, 'same', NOW)).toBeUndefined();
       expect(await store().findTokens(everything(gone.id), FIRST_PAGE, NOW)).toEqual({ records: [], total: 0 });
       expect(await store().usage(gone.id, MONTH, NOW)).toEqual({ types: [], active: 0 });
       expect(await store().findToken(other.id, 'same', NOW)).toEqual(tokens[1]);
-      expect(await store().findAuthority(other.application.key_hash, NOW)).toBeDefined();
+      expect(await store().findAuthority(other.key.hash, NOW)).toBeDefined();
     });
 
     it('rejects a write for a deleted tenant', async () => {
@@ -93,6 +95,11 @@ export function storeTenants(store: () => Store): void {
       expect(await store().replaceApplication(applicationRecord(id), 1, ENTRY)).toBe(false);
       expect(await store().deleteApplication(id, nextId(), 1, () => ENTRY)).toBe(false);
       expect(await store().findDuplicate(id, blind('f'), '', NOW)).toBeUndefined();
+      const key = keyRecord(applicationRecord(id));
+      await expect(store().insertApplicationKey(key, { most: 10, now: NOW }, ENTRY)).resolves.toBe(false);
+      expect(await store().deleteApplicationKey(id, nextId(), nextId(), () => ENTRY)).toBe(false);
+      expect(await store().findApplicationKeys(id, nextId(), NOW)).toEqual([]);
+      await store().markKeysUsed(id, [key.id], 20_600);
       await store().markActive(id, ['any'], MONTH);
     });
 
@@ -108,8 +115,9 @@ export function storeTenants(store: () => Store): void {
     it('stores nothing of a tenant whose application cannot be stored', async () => {
       const { application } = await addTenant(store());
       const tenant = tenantRecord();
-      const orphan = applicationRecord(tenant.id, { parent_id: application.id });
-      await expect(store().insertTenant(tenant, tenantKeys(tenant.id), orphan, ENTRY)).rejects.toThrow();
+      const orphan = applicationRecord(tenant.id, createdBy(application));
+      const first = { application: orphan, key: keyRecord(orphan) };
+      await expect(store().insertTenant(tenant, tenantKeys(tenant.id), first, ENTRY)).rejects.toThrow();
       expect(await store().findTenant(tenant.id)).toBeUndefined();
     });
   });

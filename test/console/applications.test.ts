@@ -203,6 +203,28 @@ describe('a new key', () => {
   });
 });
 
+it('lists the API keys of an application, adds one that works beside the others, and deletes one', async () => {
+  const { id, key: first = '' } = await create('rotating', [rule(1, '/pci/', 'mask')]);
+  const page = await open(`app=${id}`);
+  await page.waitForSelector('.api-keys li:has-text("Key 1")');
+  await page.click('text=Add key');
+  const second = await page.waitForSelector('.new-key').then((place) => place.innerText());
+  expect(await page.locator('dialog[open] .command code').innerText()).toBe(
+    `vault apps keys create ${id} --key-out FILE`,
+  );
+  await page.click('dialog[open] button.main');
+  await page.waitForSelector('.api-keys li:has-text("Key 2")');
+  expect(await Promise.all([first, second].map(reads))).toEqual([72, 72]);
+  await page.click('[aria-label="Delete key 1"]');
+  expect(await findFaults(page)).toEqual([]);
+  await page.keyboard.type('rotating');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.api-keys li:has-text("Key 1")', { state: 'detached' });
+  expect(await Promise.all([first, second].map(reads))).toEqual(['unauthenticated', 72]);
+  expect((await holdings(page)).includes('key_')).toBe(false);
+  await page.context().close();
+});
+
 it('has no accessibility violation on the screen and in its panes', async () => {
   const long = 'place'.repeat(40);
   const { id } = await create(`long ${long}`.slice(0, 160), [rule(1, '/', 'reveal'), rule(2, `/${long}/`, 'mask')]);

@@ -16,6 +16,7 @@ const SWAPS: ReadonlySet<string | symbol> = new Set<keyof Store>([
   'replaceTenant',
   'replaceApplication',
   'deleteApplication',
+  'deleteApplicationKey',
   'replaceToken',
   'deleteToken',
 ]);
@@ -90,12 +91,18 @@ beforeAll(async () => {
   await ask(backend.key, 'createToken', {}, { ...token, metadata: {} }, TAKEN);
   await ask(backend.key, 'tokenize', {}, example('tokenize'));
 
+  const listed = await ask(application.key, 'listApplicationKeys', { id: backend.id });
+  const keyId = listed.body[0].id;
   lose();
   const statuses: Record<string, number> = {};
   const deletedLast = IDS.toSorted((a, b) => Number(a === 'deleteTenant') - Number(b === 'deleteTenant'));
   for (const id of deletedLast) {
     const ofTokens = (OPERATIONS[id] as Operation).permission?.startsWith('token:');
-    const params = 'params' in OPERATIONS[id] ? { id: ofTokens ? 'taken' : backend.id } : {};
+    const { properties = {} } = (OPERATIONS[id] as Operation).params ?? {};
+    const params = {
+      ...('id' in properties && { id: ofTokens ? 'taken' : backend.id }),
+      ...('key_id' in properties && { key_id: keyId }),
+    };
     const body =
       id === 'createToken'
         ? token

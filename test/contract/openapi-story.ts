@@ -54,10 +54,11 @@ class Names {
   }
 }
 
-/** Sorts operations: applications first, deletions last. */
+/** Sorts operations: applications first, deletions last, that of a key before that of its application. */
 function inOrder(examples: Examples): readonly OperationId[] {
   const ids = Object.keys(examples) as OperationId[];
-  const rank = (id: OperationId) => (id === 'createApplication' ? 0 : OPERATIONS[id].method === 'DELETE' ? 2 : 1);
+  const first: Partial<Record<OperationId, number>> = { createApplication: 0, deleteApplicationKey: 2 };
+  const rank = (id: OperationId) => first[id] ?? (OPERATIONS[id].method === 'DELETE' ? 3 : 1);
   return ids.toSorted((a, b) => rank(a) - rank(b));
 }
 
@@ -90,9 +91,9 @@ export async function playExample(
 ): Promise<{ readonly status: number; readonly text: string }> {
   const row: Operation = OPERATIONS[id];
   return world.call(key, id, {
-    ...(example.params && { id: String(names.translate(example.params['id'])) }),
+    ...(example.params && { params: names.translate(example.params) as Readonly<Record<string, string>> }),
     ...(example.query && { query: String(new URLSearchParams(pairs(names.translate(example.query)))) }),
-    ...(row.body && { body: names.translate(example.body) }),
+    ...(row.body && example.body !== undefined && { body: names.translate(example.body) }),
   });
 }
 

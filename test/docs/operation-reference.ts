@@ -149,7 +149,11 @@ function exampleText(id: string, row: Operation): string {
       operation: id as keyof typeof OPERATIONS,
       params: Object.fromEntries(Object.entries(example.params ?? {}).map(([name, value]) => [name, String(value)])),
       query: pairsOf(id, row, example.query),
-      ...(row.body && { mediaType: row.mediaType ?? 'application/json', bodyText: printJson(example.body) }),
+      ...(row.body &&
+        example.body !== undefined && {
+          mediaType: row.mediaType ?? 'application/json',
+          bodyText: printJson(example.body),
+        }),
     },
     { url: undefined, headerPrefix: undefined },
   );
@@ -176,6 +180,7 @@ function problemText({ params, body, path, conflicts }: Operation): string {
     ...('application_id' in members || (params && !path.startsWith('/tokens'))
       ? (['application_not_found'] as const)
       : []),
+    ...('key_id' in members ? (['key_not_found'] as const) : []),
     ...('token_id' in members || (params && path.startsWith('/tokens')) ? (['token_not_found'] as const) : []),
   ];
   const own = [...missing, ...conflicts].map((name) => `${PROBLEMS[name].status} ${code(name)}`);

@@ -37,11 +37,15 @@ describe('a daemon', () => {
     const { id, key } = (await callVault(vault.daemon, vault.management, 'createApplication', { body })).body;
     const list = (daemon = vault.daemon) => callVault(daemon, key, 'listTokens');
     expect(await list()).toMatchObject({ status: 200 });
-    await vault.query('CREATE TEMPORARY TABLE kept_application AS SELECT * FROM vault.application');
+    const tables = ['application', 'application_key'];
+    for (const table of tables)
+      await vault.query(`CREATE TEMPORARY TABLE kept_${table} AS SELECT * FROM vault.${table}`);
     await callVault(vault.daemon, vault.management, 'deleteApplication', { id });
     expect(await list()).toMatchObject({ status: 401 });
-    await vault.query(`INSERT INTO vault.application OVERRIDING SYSTEM VALUE SELECT * FROM kept_application
-      ON CONFLICT DO NOTHING`);
+    for (const table of tables) {
+      await vault.query(`INSERT INTO vault.${table} OVERRIDING SYSTEM VALUE SELECT * FROM kept_${table}
+        ON CONFLICT DO NOTHING`);
+    }
     expect(await list()).toMatchObject({ status: 500 });
     expect(await list(await serve(vault.at))).toMatchObject({ status: 500 });
     expect(await read()).toMatchObject({ status: 200 });

@@ -25,8 +25,10 @@ const FILL = [
   `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
     VALUES ('${TENANT}', '${TENANT}', 1, 1, 1, 1, 2, '')`,
   "INSERT INTO vault.tenant_key VALUES (1, 1, 1, 1, 'k', 1), (1, 2, 2, 1, 'k', 1)",
-  `INSERT INTO vault.application (tenant, id, type, key_hash, parent_id, created_at, revision, key_id, details)
-    VALUES (1, '${PARENT}', 1, 'a', NULL, 1, 1, 1, ''), (1, '${CHILD}', 4, 'b', '${PARENT}', 1, 1, 1, '')`,
+  `INSERT INTO vault.application (tenant, id, type, key_version, parent_id, parent_key_id, created_at, revision, key_id, details)
+    VALUES (1, '${PARENT}', 1, 1, NULL, NULL, 1, 1, 1, ''), (1, '${CHILD}', 4, 0, '${PARENT}', '${SUBJECT}', 1, 1, 1, '')`,
+  `INSERT INTO vault.application_key (tenant, id, application_id, hash, version, created_at, revision, key_id, last_used_day, seal)
+    VALUES (1, '${SUBJECT}', '${PARENT}', 'a', 1, 1, 1, 1, 0, '')`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, revision, key_id, index_key_id, id, blinds, clear,
       presented, revealed)
     SELECT 1, 1, 7, n, 1, 1, 2, 't' || n, ARRAY['${BLINDS.join("', '")}']::uuid[], 'c', 'p', 'r'
@@ -45,6 +47,8 @@ const FILL = [
 ];
 
 const NO_TENANT = 'belongs to a tenant that does not exist';
+const NO_KEY = 'was created with an API key that no longer exists';
+const ORPHAN = { table: 'application_key', id: SUBJECT, what: 'belongs to an application that does not exist' };
 const COUNTER = 'the counter of a type differs from the number of its tokens';
 const entry = (id: string, what: string): Finding => ({ table: 'token_index', id, what });
 const counter = (id: string, what: string): Finding => ({ table: 'token_count', id: `${TENANT} ${id}`, what });
@@ -65,13 +69,14 @@ const UNCHECKED = 'ALTER TABLE vault.token DROP CONSTRAINT token_check';
 
 /** Damage to a clean store, and the findings that must follow. */
 const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]])[] = [
-  ...['tenant_key', 'application', 'reply', 'token_count'].map(
+  ...['tenant_key', 'application', 'application_key', 'reply', 'token_count'].map(
     (table) =>
       [
         `ALTER TABLE vault.${table} DROP CONSTRAINT ${table}_pkey; UPDATE vault.${table} SET tenant = 9`,
         schema(table, NO_INDEX),
         { table, id: 'tenant 9', what: NO_TENANT },
         ...(table === 'tenant_key' ? [{ table: 'tenant', id: TENANT, what: NEWEST_KEYS }] : []),
+        ...(table.startsWith('application') ? [{ table: 'application', id: CHILD, what: NO_KEY }, ORPHAN] : []),
         ...(table === 'token_count'
           ? [
               counter('month 7', 'the counter of a month is lower than the number of its tokens'),
@@ -104,6 +109,16 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   [
     `DELETE FROM vault.application WHERE id = '${PARENT}'`,
     { table: 'application', id: CHILD, what: 'was created by an application that no longer exists' },
+    ORPHAN,
+  ],
+  [
+    'UPDATE vault.application SET key_version = 0',
+    { table: 'application', id: PARENT, what: 'has counted fewer API keys than it has had' },
+  ],
+  ['DELETE FROM vault.application_key', { table: 'application', id: CHILD, what: NO_KEY }],
+  [
+    'UPDATE vault.application_key SET created_at = 1e12, last_used_day = 5',
+    { table: 'application_key', id: SUBJECT, what: 'was last used before it was created' },
   ],
   ...[
     'UPDATE vault.audit_index SET sequence = 2',

@@ -116,8 +116,8 @@ it('answers retries after a move, a rotation of the keys and the way back', asyn
   const admin = await openVaultAdmin({ ...store, credential: CREDENTIAL });
   const [rotated] = (await admin.rotate({ tenantId, indexes: false, master: true })).tenants;
   await admin.close();
-  // The tenant, two applications and the one that was added, 32 tokens and four replies.
-  expect(rotated?.resealed).toBe(1 + 3 + 32 + 4);
+  // The tenant, three applications with an API key each, 32 tokens and four replies.
+  expect(rotated?.resealed).toBe(1 + 2 * 3 + 32 + 4);
   expect(await answers(store)).toEqual(expected);
   expect(await check(store)).toMatchObject({ ok: true, findings: [] });
   const back = { file: join(folder, 'back.db') };

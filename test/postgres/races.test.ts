@@ -4,16 +4,19 @@ import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import type { Store, TokenRecord, WrappedKey } from '../../src/core/ports.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
 import {
+  addApplication,
   addTenant,
   addToken,
   applicationRecord,
   blind,
+  createdBy,
   ENTRY,
   EXPIRY_RECORDER,
   everything,
   FIRST_PAGE,
   idsOf,
   indexes,
+  keyRecord,
   MONTH,
   NOW,
   nextId,
@@ -137,7 +140,8 @@ describe('two stores on one database', () => {
     expect([0, 1]).toContain(resealed);
     const stored = await two.findToken(tenantId, token.id, NOW);
     expect([stored?.revision, Buffer.from(stored?.full ?? []).equals(sealed('patched'))]).toEqual([2, true]);
-    expect(await two.countStale(tenantId, { key_id: 3, index_key_id: 2 })).toBe(2);
+    // The tenant, its application and the API key.
+    expect(await two.countStale(tenantId, { key_id: 3, index_key_id: 2 })).toBe(3);
   });
 
   races('keep a key under which a token is stored', async (tenantId, one, two) => {
@@ -167,8 +171,8 @@ describe('two stores on one database', () => {
 
   races('leave no application of a removed one', async (tenantId, one, two) => {
     const parent = applicationRecord(tenantId);
-    await one.insertApplication(parent, ENTRY);
-    const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
+    await addApplication(one, parent);
+    const child = applicationRecord(tenantId, { ...createdBy(parent), expires_at: NOW + 1 });
     const [, isRemoved] = await Promise.all([
       codeOf(two.insertApplication(child, ENTRY)),
       one.deleteApplication(tenantId, parent.id, 1, () => ENTRY),
@@ -179,12 +183,12 @@ describe('two stores on one database', () => {
 
   races('leave no application of a replaced key', async (tenantId, one, two) => {
     const parent = applicationRecord(tenantId);
-    await one.insertApplication(parent, ENTRY);
-    const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
-    const next = { ...parent, key_hash: sealed(nextId(), 32), revision: 2 };
+    await addApplication(one, parent);
+    const child = applicationRecord(tenantId, { ...createdBy(parent), expires_at: NOW + 1 });
+    const regenerated = { key: keyRecord(parent, { version: 2 }), ended: () => ENTRY };
     const [, isReplaced] = await Promise.all([
-      codeOf(two.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 9, now: NOW, latest: NOW + 9 })),
-      one.replaceApplication(next, 1, ENTRY, () => ENTRY),
+      codeOf(addApplication(two, child, { most: 9, now: NOW, latest: NOW + 9 })),
+      one.replaceApplication({ ...parent, revision: 2 }, 1, ENTRY, regenerated),
     ]);
     expect(isReplaced).toBe(true);
     expect(await one.findApplication(tenantId, child.id, NOW)).toBeUndefined();
@@ -192,12 +196,10 @@ describe('two stores on one database', () => {
 
   races('give one creator no more applications than the most', async (tenantId, one, two) => {
     const parent = applicationRecord(tenantId);
-    await one.insertApplication(parent, ENTRY);
+    await addApplication(one, parent);
     const mint = (store: Store) => {
-      const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
-      return codeOf(
-        store.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 2, now: NOW, latest: NOW + 9 }),
-      );
+      const child = applicationRecord(tenantId, { ...createdBy(parent), expires_at: NOW + 1 });
+      return codeOf(addApplication(store, child, { most: 2, now: NOW, latest: NOW + 9 }));
     };
     const codes = await Promise.all([one, two, one, two].map(mint));
     expect(codes.filter((code) => code === 'too_many_requests')).toHaveLength(2);

@@ -21,8 +21,8 @@ const FILL = [
   `INSERT INTO vault.token (tenant, type, active_month, created_at, deleted_at, revision, key_id, index_key_id, id, mac,
       created_by)
     SELECT 1, 1, 6, 1, 2, 1, 1, 2, lpad(n::text, 6, '0') || 'x', 'm', '${TENANT}' FROM generate_series(10500, 21000, 10500) n`,
-  `INSERT INTO vault.application (tenant, id, type, key_hash, created_at, revision, key_id, details)
-    VALUES (1, '${TENANT}', 1, 'a', 1, 1, 1, ''), (1, '${BLIND}', 9, 'b', 1, 1, 1, '')`,
+  `INSERT INTO vault.application (tenant, id, type, key_version, created_at, revision, key_id, details)
+    VALUES (1, '${TENANT}', 1, 0, 1, 1, 1, ''), (1, '${BLIND}', 9, 0, 1, 1, 1, '')`,
   `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, key_id, sealed)
     VALUES (1, '${TENANT}', 'k', 'r', -1, 1, 's'), (1, '${TENANT}', 'l', 'r', 1, 1, 's'), (1, '${BLIND}', 'z', 'r', 1, 1, 's')`,
 ];

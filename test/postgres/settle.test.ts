@@ -15,6 +15,7 @@ import {
   everything,
   FIRST_PAGE,
   indexes,
+  keyRecord,
   NOW,
   sealed,
   tenantKeys,
@@ -53,7 +54,12 @@ describe('a store whose connection is lost at COMMIT', () => {
     const tenant = tenantRecord();
     const { id: tenantId } = tenant;
     const management = applicationRecord(tenantId, { type: 'management' });
-    await store.insertTenant(tenant, tenantKeys(tenantId), management, entry('tenant'));
+    await store.insertTenant(
+      tenant,
+      tenantKeys(tenantId),
+      { application: management, key: keyRecord(management) },
+      entry('tenant'),
+    );
     const expected = ['tenant'];
     const record = (name: string) => tokenRecord(tenantId, { id: name });
     const month = record('any').active_month + 1;

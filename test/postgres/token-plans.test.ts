@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { APPLICATION_KEY_READS } from '../../src/store/postgres/application-key-rows.ts';
 import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
 import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
@@ -33,13 +34,24 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   reply_pkey: ['reply'],
   token_count_pkey: ['tenant'],
   application_id: ['tenant', 'id'],
-  application_key_hash_key: ['key_hash'],
+  application_key_hash_key: ['hash'],
+  application_key_application: ['tenant', 'application_id'],
   tenant_pkey: ['tenant'],
   tenant_id_key: ['id'],
   tenant_key_pkey: ['tenant'],
   reply_key: ['tenant', 'application_id', 'key_hash'],
 };
-const LARGE = ['token', 'token_index', 'container_set', 'application', 'audit', 'tenant', 'tenant_key', 'reply'];
+const LARGE = [
+  'token',
+  'token_index',
+  'container_set',
+  'application',
+  'application_key',
+  'audit',
+  'tenant',
+  'tenant_key',
+  'reply',
+];
 
 function nodesOf(node: PlanNode): readonly PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
@@ -88,6 +100,7 @@ describe('a plan that is made on empty tables finds rows by their whole key', ()
     ...TOKEN_CHANGES,
     ...TENANT_READS,
     ...APPLICATION_READS,
+    ...APPLICATION_KEY_READS,
     ...REPLIES,
     appendAudit: HEAD_ROW.appendAudit,
   };

@@ -4,10 +4,12 @@ import type { ExpiryRecorder, KeyIds, Store, TokenRecord } from '../../src/core/
 import type { StoredReply } from '../../src/core/reply-ports.ts';
 import { noLeftRows } from '../../src/store/rows/left-rows.ts';
 import {
+  addApplication,
   addTenant,
   addToken,
   applicationRecord,
   blind,
+  createdBy,
   ENTRY,
   EXPIRY_RECORDER,
   endedNames,
@@ -103,7 +105,7 @@ describe('sealing again', () => {
     const changes = tokens.map((token, at) => resealed(token, at === 0 ? KEYS : { ...KEYS, key_id: 1 }));
     await expect(store.resealTokens(tenantId, changes)).rejects.toMatchObject({ code: 'write_conflict' });
     for (const token of tokens) expect(await store.findToken(tenantId, token.id, NOW)).toEqual(token);
-    expect(await store.countStale(tenantId, KEYS)).toBe(4);
+    expect(await store.countStale(tenantId, KEYS)).toBe(5);
   });
 
   it('skips deleted tokens when it walks', async () => {
@@ -171,8 +173,8 @@ describe('a sweep of applications', () => {
   it('removes an application once, with its children and its stored replies, and changes the authority', async () => {
     const { id: tenant_id } = await addTenant(store);
     const parent = applicationRecord(tenant_id, { type: 'expiring', expires_at: NOW - 1 });
-    const child = applicationRecord(tenant_id, { type: 'expiring', expires_at: NOW, parent_id: parent.id });
-    for (const application of [parent, child]) await store.insertApplication(application, ENTRY);
+    const child = applicationRecord(tenant_id, { ...createdBy(parent), expires_at: NOW });
+    for (const application of [parent, child]) await addApplication(store, application);
     const reply: StoredReply = {
       tenant_id,
       application_id: child.id,
@@ -189,8 +191,8 @@ describe('a sweep of applications', () => {
     const told: (readonly string[])[] = [];
     const recorder: ExpiryRecorder = {
       ...EXPIRY_RECORDER,
-      recordRemoval(tenantId, removed) {
-        told.push([tenantId, ...endedNames(removed)]);
+      recordRemoval(tenantId, _expired, ended) {
+        told.push([tenantId, ...endedNames(ended).applications]);
         return ENTRY;
       },
     };

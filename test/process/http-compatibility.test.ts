@@ -72,13 +72,14 @@ describe('a trailing slash', () => {
   test.each(Object.entries<Operation>(OPERATIONS))('%s ignores it', async (id, row) => {
     const client = echoClient();
     const echo = await startDaemon(client, daemonOptions());
-    const path = row.path.replace('{id}', 'an%20id');
+    const path = row.path.replaceAll(/\{\w+\}/g, 'an%20id');
     for (const target of [path, `${path}/`, `${path}?`, `${path}/?`]) {
       const request = `${row.method} ${target} HTTP/1.1\r\nHost: localhost:${echo.port}\r\nSVC-API-KEY: ${KEY}\r\n\r\n`;
       await raw(echo.port ?? 0, request);
     }
     await echo.stop();
-    const params = row.params ? { id: 'an id' } : {};
+    const names = Object.keys(row.params?.properties ?? {});
+    const params = Object.fromEntries(names.map((name) => [name, 'an id']));
     expect(client.calls.map(({ operation, params: found, query }) => ({ operation, found, query }))).toEqual(
       Array(4).fill({ operation: id, found: params, query: [] }),
     );

@@ -144,7 +144,7 @@ describe('vault backup, restore and doctor', () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
     expect(await result('backup copy')).toEqual({
       file: 'copy',
-      checked: { tenants: 1, applications: 1, tokens: 0, audit_entries: 2 },
+      checked: { tenants: 1, applications: 1, tokens: 0, audit_entries: 3 },
     });
     expect(await vault('backup copy')).toMatchObject({ exitCode: 6, stdout: '' });
     expect(await vault('backup')).toMatchObject({ exitCode: 2, stdout: '' });

@@ -92,6 +92,32 @@ it('a key that one daemon replaced fails on the next request to the other daemon
   }
 });
 
+it('a key that one daemon deleted, or that has expired, fails on the next request to any', {
+  timeout: 60_000,
+}, async () => {
+  const [a, b] = await Promise.all([serve(), serve()]);
+  const keys = `/applications/${keyId}/keys`;
+  const statuses = async (apiKey: string) =>
+    (await Promise.all([a, b].map((daemon) => ask(daemon, '/tokens', apiKey)))).map(({ status }) => status);
+  for (let n = 0; n < 10; n += 1) {
+    const { body: added } = await ask(a, keys, store.key, 'none');
+    expect(await statuses(added.key)).toEqual([200, 200]);
+    const deleted = await fetch(`${a.url}${keys}/${added.id}`, {
+      method: 'DELETE',
+      headers: { 'svc-api-key': store.key },
+    });
+    expect(deleted.status).toBe(204);
+    expect(await ask(b, '/tokens', added.key)).toMatchObject({ status: 401 });
+    expect(await statuses(added.key)).toEqual([401, 401]);
+    expect(await ask(b, '/tokens', key)).toMatchObject({ status: 200 });
+  }
+  const expires_at = new Date(Date.now() + 2_000).toISOString();
+  const { body: brief } = await ask(a, keys, store.key, { expires_at });
+  expect(await statuses(brief.key)).toEqual([200, 200]);
+  await sleep(Date.parse(expires_at) - Date.now() + 50);
+  expect(await statuses(brief.key)).toEqual([401, 401]);
+});
+
 it('a killed daemon loses no change that it answered', { timeout: 60_000 }, async () => {
   const [a, b] = await Promise.all([serve(), serve()]);
   const answered: string[] = [];

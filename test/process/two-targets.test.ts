@@ -46,6 +46,21 @@ describe('a daemon and the file target on one file', () => {
     expect((await direct(last.key, 'tokens', 'list')).pagination.total_items).toBe(0);
   });
 
+  it('a key that another process deleted fails from the next request on', async () => {
+    const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--permission', 'token:read'];
+    const { id, key } = await direct(management, ...words);
+    const added = await direct(management, 'apps', 'keys', 'create', id);
+    for (const each of [key, added.key]) expect((await http(each, '/tokens')).status).toBe(200);
+    await direct(management, 'apps', 'keys', 'delete', id, added.id, '--yes');
+    expect((await http(added.key, '/tokens')).status).toBe(401);
+    expect((await http(key, '/tokens')).status).toBe(200);
+    const listed = (await (await http(management, `/applications/${id}/keys`)).json()) as { readonly id: string }[];
+    const route = `/applications/${id}/keys/${listed[0]?.id}`;
+    expect((await http(management, route, { method: 'DELETE' })).status).toBe(204);
+    const env = { VAULT_FILE: path.join(folder, 'v.db'), VAULT_API_KEY: key };
+    expect((await runVault('tokens list', { cwd: folder, env })).exitCode).toBe(4);
+  });
+
   it('a token that one writes is read by the other at once, byte for byte', async () => {
     const permissions = ['token:create', 'token:read', 'token:delete'].flatMap((name) => ['--permission', name]);
     const words = ['apps', 'create', '--name', 'b', '--type', 'private', ...permissions];

@@ -69,9 +69,10 @@ async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
     await vault.issueKey((await store.listTenants())[0]?.tenant.id ?? '');
     await new Promise((resolve) => setTimeout(resolve, 120));
     const found: AuditEvent[] = [];
-    for await (const { event } of walkAudit({ store, keyring }, head))
-      if (event.action !== 'issueKey') found.push(event);
-    return found;
+    for await (const { event } of walkAudit({ store, keyring }, head)) found.push(event);
+    const isLast = ({ action, application_id }: AuditEvent) =>
+      action === 'issueKey' || (action === 'addApplicationKey' && application_id === undefined);
+    return found.filter((one) => !isLast(one));
   }
   const made = { management, revealing, masking, token, application: application_ };
   return { ...made, vault, store, keyring, clock, call, events, tenant_id: tenant.id };
@@ -143,6 +144,8 @@ describe('an event', () => {
     status: fc.integer({ min: 200, max: 599 }),
     revision: optional(fc.nat()),
     application_id: optional(id),
+    actor_name: optional(fc.stringMatching(/^[^\n]{1,40}$/)),
+    api_key_id: optional(fc.uuid()),
     tenant_id: optional(id),
     peer: optional(fc.ipV6()),
     revealed: optional(fc.constant(true as const)),
@@ -160,17 +163,9 @@ describe('an event', () => {
       fc.property(fc.array(fc.tuple(event, fc.integer()), { minLength: 1, maxLength: 5 }), (timed) => {
         const events = timed.map(([event, at]) => ({ event, at }));
         expect(decodeEvents(events[0]?.at ?? 0, encodeEvents(events))).toEqual(
-          events.map(({ at, event: { revision, application_id, tenant_id, peer, revealed, counted, ...rest } }) => ({
+          events.map(({ at, event }) => ({
             at,
-            event: {
-              ...rest,
-              ...(revision !== undefined && { revision }),
-              ...(application_id !== undefined && { application_id }),
-              ...(tenant_id !== undefined && { tenant_id }),
-              ...(peer !== undefined && { peer }),
-              ...(revealed !== undefined && { revealed }),
-              ...(counted !== undefined && { counted }),
-            },
+            event: Object.fromEntries(Object.entries(event).filter(([, value]) => value !== undefined)),
           })),
         );
       }),
@@ -179,7 +174,7 @@ describe('an event', () => {
 
   it('that removes records states the revision of each, before its id', () => {
     const event = { action: 'deleteToken', status: 204, entities: ['a b', '7 +'], ended: [3, 40] } as const;
-    expect(encodeEvents([{ event, at: 0 }])).toBe('td\n204\n\n\n\n\n3 a b\n40 7 +');
+    expect(encodeEvents([{ event, at: 0 }])).toBe('td\n204\n\n\n\n\n\n\n3 a b\n40 7 +');
     for (const wrong of [
       { ...event, ended: [3] },
       { ...event, ended: undefined },
@@ -189,26 +184,39 @@ describe('an event', () => {
     }
   });
 
-  it('about one token fits two padding steps, and a further event in the row adds less', () => {
+  it('about applications and keys states the name of each, after its id', () => {
+    const uuid = '01890a5d-ac96-774b-bcce-b302099a8057';
+    const event = { action: 'deleteApplication', status: 204, entities: [uuid, uuid], ended: [3, 40] } as const;
+    const named = { ...event, names: ['a b #!@', ''] };
+    const packed = '~AYkKXayWd0u8zrMCCZqAVw';
+    const text = `ad\n204#\n\n\n\n\n\n\n3 ${packed} a b #!@\n40 ${packed} `;
+    expect(encodeEvents([{ event: named, at: 0 }])).toBe(text);
+    expect(decodeEvents(0, text)).toEqual([{ event: named, at: 0 }]);
+  });
+
+  it('about one token fits three padding steps, and a further event in the row adds less', () => {
     const uuid = '01890a5d-ac96-774b-bcce-b302099a8057';
     const event = {
       action: 'createToken',
       status: 201,
       revision: 9999,
       application_id: uuid,
+      actor_name: 'a backend in production',
+      api_key_id: uuid,
       tenant_id: uuid,
       entities: [uuid],
     } as const;
     const sizes = [1, 2].map((count) => Buffer.byteLength(encodeEvents(Array(count).fill({ event, at: 0 }))));
-    expect(sizes[0]).toBeLessThan(128);
-    expect((sizes[1] ?? 0) - (sizes[0] ?? 0)).toBeLessThan(46);
+    expect(sizes[0]).toBeLessThan(160);
+    expect((sizes[1] ?? 0) - (sizes[0] ?? 0)).toBeLessThan(50);
   });
 });
 
 describe('the audit', () => {
   it('has the caller, record and new revision of every change at any level', async () => {
     const { revealing, management, call, events, tenant_id } = await openAudited('mutations');
-    const who = { application_id: revealing.id, tenant_id };
+    const key = { api_key_id: expect.stringMatching(/^[0-9a-f-]{36}$/), tenant_id };
+    const who = { application_id: revealing.id, actor_name: 'reveal', ...key };
     const changes = await events(async () => {
       await call(revealing.key, 'createToken', { body: { type: 'token', id: 'xyz', data: 1 } });
       await call(revealing.key, 'updateToken', { params: { id: 'xyz' }, body: { data: 2 } });
@@ -221,14 +229,20 @@ describe('the audit', () => {
       await call(management, 'deleteApplication', { params: { id: revealing.id } });
       await call(management, 'updateTenant', { body: { name: 'renamed' } });
     });
-    const by = { application_id: expect.any(String), tenant_id };
+    const by = { application_id: expect.any(String), actor_name: 'management', ...key };
+    const named = { entities: [revealing.id], names: ['renamed'] };
+    const ofKey = { entities: [expect.any(String)], names: ['renamed'] };
+    const ended = { entities: [expect.any(String)], ended: [1] };
     expect(changes).toEqual([
       { action: 'createToken', status: 201, revision: 1, ...who, entities: ['xyz'] },
       { action: 'updateToken', status: 200, revision: 2, ...who, entities: ['xyz'], revealed: true },
       { action: 'deleteToken', status: 204, ...who, peer: '192.0.2.7', entities: ['xyz'], ended: [2] },
-      { action: 'updateApplication', status: 200, revision: 2, ...by, entities: [revealing.id] },
-      { action: 'regenerateApplicationKey', status: 200, revision: 3, ...by, entities: [revealing.id] },
-      { action: 'deleteApplication', status: 204, ...by, entities: [revealing.id], ended: [3] },
+      { action: 'updateApplication', status: 200, revision: 2, ...by, ...named },
+      { action: 'endApplicationKeys', status: 200, ...by, ...ended },
+      { action: 'regenerateApplicationKey', status: 200, revision: 3, ...by, ...named },
+      { action: 'addApplicationKey', status: 200, revision: 1, ...by, ...ofKey },
+      { action: 'deleteApplication', status: 204, ...by, ...named, ended: [3] },
+      { action: 'endApplicationKeys', status: 204, ...by, ...ended },
       { action: 'updateTenant', status: 200, revision: 2, ...by, entities: [] },
     ]);
   });
@@ -245,28 +259,21 @@ describe('the audit', () => {
       await call(management, 'regenerateApplicationKey', { params, peer: '192.0.2.8' });
       await call(management, 'regenerateApplicationKey', { params });
     });
-    const by = { application_id: expect.any(String), tenant_id };
+    const caller = { application_id: expect.any(String), actor_name: 'management', api_key_id: expect.any(String) };
+    const by = { status: 200, ...caller, tenant_id };
+    const peer = '192.0.2.8';
+    const made = { entities: [expect.any(String)], names: ['c'] };
     expect(changes).toEqual([
-      {
-        action: 'endApplications',
-        status: 200,
-        ...by,
-        peer: '192.0.2.8',
-        entities: expect.any(Array),
-        ended: [1, 1],
-      },
-      {
-        action: 'regenerateApplicationKey',
-        status: 200,
-        revision: 2,
-        ...by,
-        peer: '192.0.2.8',
-        entities: [creator.id],
-      },
-      { action: 'regenerateApplicationKey', status: 200, revision: 3, ...by, entities: [creator.id] },
+      { action: 'endApplications', ...by, peer, entities: expect.any(Array), ended: [1, 1] },
+      { action: 'endApplicationKeys', ...by, peer, entities: expect.any(Array), ended: [1, 1, 1] },
+      { action: 'regenerateApplicationKey', revision: 2, ...by, peer, entities: [creator.id], names: ['c'] },
+      { action: 'addApplicationKey', revision: 1, ...by, peer, ...made },
+      { action: 'endApplicationKeys', ...by, entities: changes[3]?.entities, ended: [1] },
+      { action: 'regenerateApplicationKey', revision: 3, ...by, entities: [creator.id], names: ['c'] },
+      { action: 'addApplicationKey', revision: 1, ...by, ...made },
     ]);
     expect(new Set(changes[0]?.entities)).toEqual(ids);
-    expect(changes[0]?.application_id).toBe(changes[1]?.application_id);
+    expect(new Set(changes.map(({ application_id }) => application_id)).size).toBe(1);
   });
 
   const SEARCH = { query: 'id:first' };
@@ -370,13 +377,13 @@ describe('the audit', () => {
     expect(await events(() => call('key_nobody', 'getTenant'))).toEqual([]);
   });
 
-  it('has no value, no metadata and no name', async () => {
+  it('has no value and no metadata', async () => {
     const { store, keyring, revealing, call } = await openAudited('all', true);
     await call(revealing.key, 'listTokens', { query: [['metadata.m', 'SECRET']] });
     const texts: string[] = [];
     for await (const { event } of walkAudit({ store, keyring })) texts.push(JSON.stringify(event));
     expect(texts.length).toBeGreaterThan(4);
-    expect(texts.join()).not.toMatch(/SECRET|"reveal"|test/);
+    expect(texts.join()).not.toMatch(/SECRET|test/);
     // Control: the id is in the text.
     expect(texts.join()).toContain('first');
   });
@@ -498,11 +505,11 @@ describe('the audit', () => {
     for (let n = 0; n < 1200; n += 1)
       await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: n } });
     const parts = { store, keyring };
-    const all = await lastEvents(parts, () => true, 10_000);
+    const all = await lastEvents(parts, ({ event }) => event.action !== 'addApplicationKey', 10_000);
     expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, at) => all.length - at));
-    expect((await lastEvents(parts, () => true, 3)).map(({ sequence }) => sequence)).toEqual(
-      all.slice(0, 3).map(({ sequence }) => sequence),
-    );
+    expect(
+      (await lastEvents(parts, ({ event }) => event.action === 'updateToken', 3)).map(({ sequence }) => sequence),
+    ).toEqual(all.slice(0, 3).map(({ sequence }) => sequence));
     expect(await lastEvents(parts, ({ event }) => event.action === 'createToken', 1)).toHaveLength(1);
   });
 });

@@ -152,6 +152,7 @@ describe('List Applications (§4.2)', () => {
     expect(idsOf(await core.manage('listApplications', { query: ids.map((id) => `id=${id}`).join('&') }))).toEqual(ids);
     expect(all.text).not.toContain('"key"');
     const made = { name: 'p', type: 'public', permissions: ['token:create'] };
+    core.clock.advance(1);
     const id = (await core.manage('createApplication', { body: made })).at('id');
     const idsBy = async (query: string) => idsOf(await core.manage('listApplications', { query }));
     expect(await idsBy('type=public')).toEqual([id]);

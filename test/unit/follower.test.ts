@@ -76,7 +76,7 @@ describe('a vault that is open', () => {
       await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
       await putBackCounters(vault.file, kept);
       expect(await read(one, made.key)).toMatchObject(UNKNOWN_KEY);
-      await putBack(vault.file, before, ['application']);
+      await putBack(vault.file, before, ['application', 'application_key']);
       expect(await read(one, made.key)).toMatchObject(REFUSED);
       expect(await read(one, vault.apiKey)).toMatchObject(OK);
     },
@@ -190,7 +190,7 @@ describe('a vault that is opened', () => {
     const made = await withVault(vault.file, (one) => application(one, vault));
     const before = await keepRows(vault.file);
     await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
-    await putBack(vault.file, before, ['application']);
+    await putBack(vault.file, before, ['application', 'application_key']);
     const one = await opened(vault.file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
@@ -233,7 +233,7 @@ describe('a vault that is opened', () => {
     await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
     await admin.close();
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
-    await putBack(vault.file, before, ['application']);
+    await putBack(vault.file, before, ['application', 'application_key']);
     const one = await opened(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });

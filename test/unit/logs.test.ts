@@ -52,7 +52,8 @@ describe('the log', () => {
     await readOnce('getToken', 'one');
     await core.own('getTenant');
     const { data } = await logs();
-    const common = { tenant_id: core.tenantId, actor_id: backend, actor_type: 'application' };
+    const caller = { actor_id: backend, actor_name: 'all', actor_key_id: expect.stringMatching(/^[0-9a-f-]{36}$/) };
+    const common = { tenant_id: core.tenantId, ...caller, actor_type: 'application' };
     const created_at = expect.stringMatching(/^\d{4}-.*\+00:00$/);
     expect(data.slice(0, 3)).toEqual([
       {

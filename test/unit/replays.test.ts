@@ -173,6 +173,30 @@ describe('a retry of a change on applications', () => {
     expect((await answer).text).not.toContain(String(renewed.at('key')));
   });
 
+  it('fails after its API key was deleted', async () => {
+    const first = await twice(core.management, 'createApplication', {
+      body: { name: 'b', type: 'private', permissions },
+    });
+    const id = String(first.at('id'));
+    const second = await twice(core.management, 'createApplicationKey', { id });
+    expect(second.at('key')).toMatch(/^key_/);
+    const listed = await core.manage('listApplicationKeys', { id });
+    expect(listed.at('2')).toBeUndefined();
+    const create = () =>
+      core.manage(
+        'createApplication',
+        keyed({ body: { name: 'b', type: 'private', permissions } }, 'createApplication'),
+      );
+    for (const [n, again, shown] of [
+      [0, () => core.manage('createApplicationKey', keyed({ id }, 'createApplicationKey')), String(second.at('id'))],
+      [1, create, id],
+    ] as const) {
+      expect((await again()).status).toBe(201);
+      await core.manage('deleteApplicationKey', { params: { id, key_id: String(listed.at(`${n}.id`)) } });
+      await expectMismatch(again(), [shown]);
+    }
+  });
+
   it('shows an application without an API key as it is now', async () => {
     const id = String((await made({})).id);
     const body = { name: 'd', permissions };

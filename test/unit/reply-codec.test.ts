@@ -7,7 +7,7 @@ const TENANT = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 const HASH = new Uint8Array(32).fill(1);
 const UNSEALED = { tenant_id: TENANT, application_id: TENANT, key_hash: HASH, request_hash: HASH, created_at: 5 };
-const CONTENTS = { status: 201, ids: ['a', 'b'], issued: { key: 'key_x', revision: 2 } };
+const CONTENTS = { status: 201, ids: ['a', 'b'], issued: { id: 'key', key: 'key_x', revision: 2 } };
 
 async function openKeyrings() {
   const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32).fill(7) }, { now: 1 });

@@ -38,10 +38,10 @@ describe('two processes on one file', () => {
   it("see each other's changes at once", async () => {
     const file = await temporaryVault();
     const [a, b] = [await openStore(file), await openStore(file)];
-    const { id, tenant, application } = await addTenant(a);
-    expect(await b.findAuthority(application.key_hash, NOW)).toBeDefined();
-    await a.replaceApplication({ ...application, key_hash: sealed('regenerated', 32), revision: 2 }, 1, ENTRY);
-    expect(await b.findAuthority(application.key_hash, NOW)).toBeUndefined();
+    const { id, tenant, application, key } = await addTenant(a);
+    expect(await b.findAuthority(key.hash, NOW)).toBeDefined();
+    await a.deleteApplicationKey(id, application.id, key.id, () => ENTRY);
+    expect(await b.findAuthority(key.hash, NOW)).toBeUndefined();
 
     const token = await addToken(a, id);
     expect(await b.findToken(id, token.id, NOW)).toEqual(await a.findToken(id, token.id, NOW));

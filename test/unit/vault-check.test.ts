@@ -28,7 +28,8 @@ it('a sound vault is sound after resets and rotations, and during writes', async
 const FOUND: Readonly<Record<string, RegExp>> = {
   'a token as it was before a change': /^token token-1 .* an older row was restored$/,
   'a token that was deleted': /^token token-1 .* the row was restored$/,
-  'an application whose key was regenerated': /^application .* an older row was restored$/,
+  'an application as it was before its key was regenerated': /^application .* an older row was restored$/,
+  'an API key that was deleted': /^application_key .* the row was restored$/,
   'an application that was deleted': /^application .* the row was restored$/,
   'the tenant as it was before a change': /^tenant .* an older row was restored$/,
   'the state before a token was made': /^token .* was removed outside the vault$/,

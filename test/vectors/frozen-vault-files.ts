@@ -7,6 +7,8 @@ import type { OperationId } from '../../src/contract/operations.ts';
 const FOLDER = fileURLToPath(new URL('./vault-files/', import.meta.url));
 /** An offset after the clear columns and blind indexes of a row, but before the end of its sealed values. */
 const BEHIND_ID = 200;
+/** The size of a page of the file in bytes. */
+const PAGE = 4096;
 
 /** A request, as words of a command line and as a call, and the bytes that both return. */
 export interface FrozenAnswer {
@@ -65,13 +67,17 @@ export function thaw(
   return { ...frozen, file, keyFile, passphraseFile, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** For controls: flips a bit after each clear occurrence of `id`, and so also in the sealed values of its row. */
+/**
+ * For controls: flips a bit after each clear occurrence of `id`, and so also in the sealed values of its row. An index
+ * entry may end with its page; the next page has other rows.
+ */
 export function damageRowOf(id: string): (bytes: Buffer) => Buffer {
   return (bytes) => {
     const damaged = Buffer.from(bytes);
     for (let at = bytes.indexOf(id); at !== -1; at = bytes.indexOf(id, at + 1)) {
       const target = at + id.length + BEHIND_ID;
-      damaged[target] = (damaged[target] ?? 0) ^ 1;
+      const isInPage = Math.floor(target / PAGE) === Math.floor(at / PAGE);
+      if (isInPage) damaged[target] = (damaged[target] ?? 0) ^ 1;
     }
     return damaged;
   };

@@ -7,7 +7,7 @@ import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
 import { memberFlags } from '../derive/member-flags.ts';
 import { addFlags, type Environment, GLOBAL_FLAGS } from '../global-flags.ts';
 import { FORMATS } from '../output/result-view.ts';
-import { allEntries, type Entry, NOUNS, nounOf } from '../program.ts';
+import { allEntries, type Entry, NOUNS, type NounRow, nounOf } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
 
 /** One suggestion for the word at the cursor. */
@@ -75,19 +75,21 @@ function splitAtEquals(word: string): readonly [string, string?] {
   return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** Returns the possible next words of a command: the nouns and one-word commands, or the verbs of a noun. */
+/** Returns the possible next words of a command: nouns, and the last words of commands. */
 function nextWords(words: readonly string[]): readonly Suggestion[] {
-  const [noun] = words;
-  if (words.length > 1) return [];
-  const count = noun === undefined ? 1 : 2;
+  const { length } = words;
   const entries = allEntries().filter(
-    (entry) => entry.words.length === count && (noun === undefined || entry.words[0] === noun),
+    (entry) => entry.words.length === length + 1 && words.every((word, at) => entry.words[at] === word),
   );
-  const nouns = noun === undefined ? Object.entries(NOUNS) : [];
+  const nouns = Object.entries<NounRow>(words.reduce(innerNouns, NOUNS));
   return [
     ...nouns.map(([value, { summary }]) => ({ value, description: summary })),
     ...entries.map((entry) => ({ value: entry.words.at(-1) ?? '', description: entry.summary })),
   ];
+}
+
+function innerNouns(nouns: Readonly<Record<string, NounRow>>, word: string): Readonly<Record<string, NounRow>> {
+  return (Object.hasOwn(nouns, word) && nouns[word]?.nouns) || {};
 }
 
 function describeFlag(option: Option): Suggestion {

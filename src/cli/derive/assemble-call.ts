@@ -37,6 +37,7 @@ export async function assembleCall(id: OperationId, input: CommandInput, read: R
   const call = { operation: id, params, query, ...(idempotencyKey !== undefined && { idempotencyKey }) };
   if (row.body === undefined) return call;
   const bodyFlags = given.filter((flag) => flag.part === 'body');
+  if (row.bodyOptional && input.body === undefined && bodyFlags.length === 0) return call;
   const bodyText =
     input.body === undefined
       ? await bodyOfFlags(row, bodyFlags, input, read)

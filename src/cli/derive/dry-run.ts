@@ -7,7 +7,7 @@ import { JsonText, stringifyJson } from '../../core/json/stringify.ts';
 import { parseBody } from '../../core/request/parse-body.ts';
 import { loadBodyValidators, validate } from '../../core/request/validate.ts';
 import { wallTime } from '../../core/timers.ts';
-import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
+import { parseApplicationExpiry, parseExpiresAt, parseKeyExpiry } from '../../core/tokens/expires-at.ts';
 import { checkData } from '../../core/tokens/validate-data.ts';
 
 /** The checks of request bodies that need no store, key or vault. */
@@ -16,6 +16,9 @@ const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: numb
   previewToken: checkNewToken,
   updateToken({ expires_at }, now) {
     if (typeof expires_at === 'string') parseExpiresAt(expires_at, now);
+  },
+  createApplicationKey(body, now) {
+    if (body?.expires_at !== undefined) parseKeyExpiry(body.expires_at, now);
   },
   createApplication({ permissions = [], rules = [], ...body }, now) {
     checkApplication({ ...body, permissions, rules });

@@ -46,10 +46,13 @@ const AUDIT_ENTRY = {
   first_at: TIME,
   last_at: TIME,
   application_id: TEXT,
+  actor_name: TEXT,
+  actor_key_id: TEXT,
   tenant_id: TEXT,
   peer: TEXT,
   revision: NUMBER,
   entities: array(TEXT),
+  names: array(TEXT),
 };
 const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, refused: TEXT };
 const { api_key: _, ...PROFILE_TEXTS } = PROFILE_VARIABLES;

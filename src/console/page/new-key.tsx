@@ -6,8 +6,9 @@ import { CommandLine } from './parts/pieces.tsx';
 import { toast } from './parts/toast.tsx';
 
 interface Owner {
-  readonly id: string;
   readonly name: string;
+  /** The command that makes such a key. */
+  readonly command: string;
 }
 
 const owner = signal<Owner | undefined>(undefined);
@@ -15,10 +16,13 @@ const owner = signal<Owner | undefined>(undefined);
 /** The new API key. It is not in a signal or state, which would keep its value after it is cleared. */
 let apiKey = '';
 
-/** Shows the new API key of an application until the user confirms. */
-export function showNewKey({ id, name, key = '' }: Application): void {
+/** Shows the new API key of an application until the user confirms. Default `command`: regenerate. */
+export function showNewKey(
+  { id, name, key = '' }: Application,
+  command = `vault apps regenerate ${id} --key-out FILE`,
+): void {
   apiKey = key;
-  owner.value = { id, name };
+  owner.value = { name, command };
 }
 
 /** Shows a new API key once, until "I have saved it", Lock or a reload. */
@@ -26,7 +30,7 @@ export function NewKey() {
   return owner.value === undefined ? null : <ShownKey owner={owner.value} />;
 }
 
-function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
+function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const place = useRef<HTMLElement>(null);
   // Disable Esc, which would lose the key.
@@ -71,7 +75,7 @@ function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
       <p class="note">
         Browser extensions and clipboard histories can read it. To write the next key to a file that only you can read:
       </p>
-      <CommandLine text={`vault apps regenerate ${id} --key-out FILE`} />
+      <CommandLine text={command} />
     </dialog>
   );
 }

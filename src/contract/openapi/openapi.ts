@@ -124,7 +124,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       ],
       ...(row.body && {
         requestBody: {
-          required: true,
+          required: !row.bodyOptional,
           content: { [row.mediaType ?? 'application/json']: content(row.body, examples, 'body') },
         },
       }),
@@ -203,6 +203,8 @@ function content(
   examples: readonly (readonly [string, Example])[],
   part: 'body' | 'result',
 ): OpenApiNode {
-  const shown = examples.map(([name, example]) => [name, { summary: example.summary, value: example[part] }]);
-  return { schema: printSchema(schema), examples: Object.fromEntries(shown) };
+  const shown = examples
+    .filter(([, example]) => example[part] !== undefined)
+    .map(([name, example]) => [name, { summary: example.summary, value: example[part] }]);
+  return { schema: printSchema(schema), ...(shown.length > 0 && { examples: Object.fromEntries(shown) }) };
 }

@@ -1,5 +1,6 @@
 import { ACCESS_RULE, CONDITION, PERMISSION_NAME } from '../access-rule.ts';
 import { APPLICATION, APPLICATION_PAGE, CREATE_APPLICATION, UPDATE_APPLICATION } from '../application.ts';
+import { APPLICATION_KEY, CREATE_APPLICATION_KEY } from '../application-key.ts';
 import { PAGINATION } from '../page.ts';
 import { PROBLEM_BODY } from '../problems.ts';
 import type { Schema } from '../schema.ts';
@@ -22,9 +23,11 @@ const NAMED_SCHEMAS = {
   CreateToken: CREATE_TOKEN,
   UpdateToken: UPDATE_TOKEN,
   Application: APPLICATION,
+  ApplicationKey: APPLICATION_KEY,
   ApplicationPage: APPLICATION_PAGE,
   ApplicationType: APPLICATION.properties.type,
   CreateApplication: CREATE_APPLICATION,
+  CreateApplicationKey: CREATE_APPLICATION_KEY,
   UpdateApplication: UPDATE_APPLICATION,
   AccessRule: ACCESS_RULE,
   Condition: CONDITION,

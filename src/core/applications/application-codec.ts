@@ -21,6 +21,7 @@ export interface OpenedApplication {
 }
 
 type ClearColumns = Omit<ApplicationRecord, 'details'>;
+type BoundColumns = Omit<ClearColumns, 'key_version'>;
 
 /** Seals an application's details under the newest data key. */
 export function sealApplication(
@@ -61,11 +62,10 @@ export function showApplication({ record, details }: OpenedApplication, key?: st
   };
 }
 
-function contextOf(id: string, record: ClearColumns): SealContext {
-  const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key_id } = record;
-  // Bind the hash of the API key, too. Otherwise an attacker without the vault's key could give one application the API
-  // key of another.
-  const key = Buffer.from(record.key_hash).toString('base64url');
-  const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key, key_id];
+function contextOf(id: string, record: BoundColumns): SealContext {
+  const { revision, type, parent_id, parent_key_id, created_at, created_by, key_id } = record;
+  const { modified_at, modified_by, expires_at } = record;
+  const parent = [parent_id, parent_key_id];
+  const clear = [type, ...parent, created_at, created_by, modified_at, modified_by, expires_at, key_id];
   return { table: 'application', id, column: 'details', revision, clear };
 }

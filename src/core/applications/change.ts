@@ -1,12 +1,13 @@
 import type { Application } from '../../contract/application.ts';
 import type { ApplicationType, Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
+import type { EndedApplications } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkReadOnly } from '../request/check-read-only.ts';
-import { generateApiKey } from './api-key.ts';
 import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
+import { makeApplicationKey } from './application-key-codec.ts';
 import { findApplication } from './read.ts';
 
 /** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
@@ -42,15 +43,11 @@ function flagFor(type: ApplicationType, flag: boolean | undefined): boolean | un
 }
 
 /**
- * Regenerate API Key (§4.2): the previous key fails on the next call, and so do the keys of the expiring applications
- * that the application created (decisions §6): a thief of the previous key may hold them.
+ * Regenerate API Key (§4.2): a new key replaces all keys. They fail on the next call, and so do the keys of the expiring
+ * applications that the application created (decisions §6): a thief of a previous key may hold them.
  */
-export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) => {
-  const key = generateApiKey(world.random);
-  const key_hash = world.keyring.apiKeyHash(key);
-  const change = ({ record, details }: OpenedApplication) => ({ record: { ...record, key_hash }, details });
-  return replace(params.id, caller, world, change, key);
-};
+export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) =>
+  replace(params.id, caller, world, (application) => application, true);
 
 /**
  * Delete Application (§4.2): removes the application and the expiring applications that it created (decisions §6).
@@ -58,26 +55,25 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
  */
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
-    const { record } = await findApplication(params.id, caller, world);
+    const { record, details } = await findApplication(params.id, caller, world);
     if (!(await world.follower.isCurrent('application', record))) return undefined;
     const { tenant_id, id, revision } = record;
-    return (
-      (await world.store.deleteApplication(tenant_id, id, revision, caller.trail.removedApplications)) || undefined
-    );
+    const audit = (ended: EndedApplications) => caller.trail.ended(ended, details.name);
+    return (await world.store.deleteApplication(tenant_id, id, revision, audit)) || undefined;
   });
   return undefined;
 };
 
 /**
- * Replaces the application with the result of `change`, as its next revision. Resolves to the changed application, with
- * `key` if one is given: its new API key.
+ * Replaces the application with the result of `change`, as its next revision, and with `regenerates` all its keys with
+ * a new one. Resolves to the changed application, with the new key.
  */
 function replace(
   id: string,
   caller: Caller,
   world: World,
   change: (application: OpenedApplication) => OpenedApplication,
-  key?: string,
+  regenerates = false,
 ): Promise<Application> {
   return untilSwapped(async () => {
     const found = await findApplication(id, caller, world);
@@ -86,12 +82,19 @@ function replace(
     const modified = { modified_by: caller.application.record.id, modified_at: world.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };
     const changed = sealApplication(caller.tenant.keyring, next, details);
-    const shown = showApplication(changed, key);
+    const first = {
+      version: record.key_version + 1,
+      created_by: modified.modified_by,
+      created_at: modified.modified_at,
+    };
+    const made = regenerates ? makeApplicationKey(world, caller.tenant.keyring, record, first) : undefined;
+    const shown = showApplication(changed, made?.key);
     const { revision } = changed.record;
-    const issued = key === undefined ? undefined : { key, revision };
-    const audit = caller.trail.changedAuthority([record.id], revision, { issued });
-    const ended = key === undefined ? undefined : caller.trail.ended;
-    return (await world.store.replaceApplication(changed.record, record.revision, audit, ended)) ? shown : undefined;
+    const result = { names: [details.name], issued: made && { key: made.key, id: made.record.id, revision } };
+    const audit = caller.trail.changedAuthority([record.id], revision, result);
+    const regenerated = made && { key: made.record, ended: (ended: EndedApplications) => caller.trail.ended(ended) };
+    const isReplaced = await world.store.replaceApplication(changed.record, record.revision, audit, regenerated);
+    return isReplaced ? shown : undefined;
   });
 }
 

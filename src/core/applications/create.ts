@@ -8,29 +8,33 @@ import { invalid, Problem } from '../problem.ts';
 import { parseApplicationExpiry } from '../tokens/expires-at.ts';
 import { generateApiKey } from './api-key.ts';
 import { sealApplication, showApplication } from './application-codec.ts';
+import { makeApplicationKey } from './application-key-codec.ts';
 import { latestEnd } from './latest-end.ts';
 
 const DEFAULT_LIFE_MS = 60_000;
 
 /** Create Application (§4.2). Only this reply contains the API key, because the vault stores only its keyed hash. */
 export const createApplication: Handler<'createApplication'> = async ({ body }, caller, world) => {
-  const { name, type, permissions = [], can_create_expiring_applications } = body;
+  const { name, type, permissions = [], can_create_expiring_applications, create_key = true } = body;
   const rules = normalizeRules(body.rules ?? []);
   checkApplication({ type, permissions, rules, can_create_expiring_applications });
+  if (type === 'expiring' && !create_key) throw invalid('create_key', 'must be true for an expiring application');
   const now = world.clock.now();
-  const expires_at = expiryOf(body, now);
+  const expires_at = expiryOf(body, caller.key.expires_at, now);
   await checkCreator({ type, permissions, rules }, caller, world);
 
   const { record: creator } = caller.application;
-  const key = generateApiKey(world.random);
+  // Draw the key before the ids: `vault seed apply --seed` predicts keys by this order.
+  const text = generateApiKey(world.random);
   const application = sealApplication(
     caller.tenant.keyring,
     {
       id: world.random.id(),
       tenant_id: caller.tenant.record.id,
       type,
-      key_hash: world.keyring.apiKeyHash(key),
       parent_id: type === 'expiring' ? creator.id : undefined,
+      parent_key_id: type === 'expiring' ? caller.key.id : undefined,
+      key_version: 0,
       created_by: creator.id,
       created_at: now,
       expires_at,
@@ -39,23 +43,30 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
     { name, permissions, rules, can_create_expiring_applications },
   );
   const { id, revision } = application.record;
-  const shown = showApplication(application, key);
-  const minting = { key_hash: creator.key_hash, most: world.limits.expiring, now, latest: latestEnd(now) };
-  const audit = caller.trail.changedAuthority([id], revision, { issued: { key, revision } });
-  await world.store.insertApplication(application.record, audit, type === 'expiring' ? minting : undefined);
+  const first = { version: 1, created_by: creator.id, created_at: now };
+  const made = create_key
+    ? makeApplicationKey(world, caller.tenant.keyring, application.record, first, text)
+    : undefined;
+  const shown = showApplication(application, made?.key);
+  const minting = { most: world.limits.expiring, now, latest: latestEnd(now) };
+  const issued = made && { key: made.key, id: made.record.id, revision };
+  const audit = caller.trail.changedAuthority([id], revision, { names: [name], issued });
+  const parts = { key: made?.record, minting: type === 'expiring' ? minting : undefined };
+  await world.store.insertApplication(application.record, audit, parts);
   return shown;
 };
 
 /**
- * Returns the expiry of an expiring application, at most one day ahead; default: one minute ahead. Throws
- * `invalid_request` for an `expires_at` of another type (§4.2).
+ * Returns the expiry of an expiring application, at most one day ahead; default: one minute ahead. It ends no later than
+ * the key that creates it, which ends at `keyEnd`. Throws `invalid_request` for an `expires_at` of another type (§4.2).
  */
-function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instant | undefined {
+function expiryOf({ type, expires_at }: CreateApplication, keyEnd: Instant | undefined, now: Instant) {
   if (type !== 'expiring') {
     if (expires_at !== undefined) throw invalid('expires_at', 'is allowed only for expiring applications');
     return undefined;
   }
-  return expires_at === undefined ? now + DEFAULT_LIFE_MS : parseApplicationExpiry(expires_at, now);
+  const end = expires_at === undefined ? now + DEFAULT_LIFE_MS : parseApplicationExpiry(expires_at, now);
+  return keyEnd === undefined ? end : Math.min(end, keyEnd);
 }
 
 /**

@@ -20,7 +20,18 @@ const LOCAL_ACTIONS = {
   endApplications: {
     code: 'ao',
     effect: ['application', 'remove'],
-    summary: 'End the expiring applications that a replaced key created',
+    summary: 'End the expiring applications that a removed key created',
+  },
+  addApplicationKey: {
+    code: 'yi',
+    effect: ['application_key', 'upsert'],
+    summary: 'Create the API key of a new or regenerated application',
+  },
+  expireApplicationKey: { code: 'ye', effect: ['application_key', 'remove'], summary: 'Remove an expired API key' },
+  endApplicationKeys: {
+    code: 'yo',
+    effect: ['application_key', 'remove'],
+    summary: 'End the API keys of removed or regenerated applications',
   },
   addSlot: { code: 'sa', effect: ['header', 'upsert'], summary: 'Add a key slot to the file' },
   removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a key slot from the file' },
@@ -52,12 +63,15 @@ export interface AuditEvent {
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
+  /** The calling application's name at that time, and the id of its API key. */
+  readonly actor_name?: string | undefined;
+  readonly api_key_id?: string | undefined;
   /** The tenant of the event. Absent for events of the whole vault. */
   readonly tenant_id?: string | undefined;
   /** The address of a remote caller; absent for this machine. */
   readonly peer?: string | undefined;
   /**
-   * The ids of the tokens or applications of the event, with these special cases:
+   * The ids of the tokens, applications or API keys of the event, with these special cases:
    * - a list: the ids on the page
    * - the removal of an application: its id and the ids of the applications that it created
    * - a change of key slots: the new and the old MAC of the header
@@ -68,8 +82,12 @@ export interface AuditEvent {
    */
   readonly entities: readonly string[];
   /**
-   * The revision that each of the `entities` ended at. Set if the event removed tokens or applications, so that the
-   * removal of an older row is found.
+   * The name of the application of each of the `entities` at that time; empty where it was unknown. Only for UUIDs.
+   */
+  readonly names?: readonly string[] | undefined;
+  /**
+   * The revision that each of the `entities` ended at. Set if the event removed tokens, applications or API keys, so
+   * that the removal of an older row is found.
    */
   readonly ended?: readonly number[] | undefined;
   /** Set when the reply or the export contains plaintext. */
@@ -171,31 +189,32 @@ export function decodeEvents(first: Instant, text: string): readonly TimedEvent[
   return [...events, { event: decodeEvent(lines, events.at(-1)?.event), at }];
 }
 
-const WHO = ['application_id', 'tenant_id', 'peer'] as const;
+const WHO = ['application_id', 'actor_name', 'api_key_id', 'tenant_id', 'peer'] as const;
 const SAME = '=';
 
 /**
- * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
- * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
- * line means `revealed`. An entity of a removal is `<revision> <id>`, with the revision that
- * it ended at. Ids have no line ends (decisions §5), but may have blanks. A UUID is `~` and its 22 characters of
- * base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application, tenant or
- * peer of the previous event.
+ * Returns the text of an event, one field a line: code, status, revision, application, its name, API key, tenant, peer,
+ * entities. In a counted event the count and the first and last time follow the status, separated by blanks; a `!` at
+ * the end of this line means `revealed`, and `#` means `names`. An entity of a removal is `<revision> <id>`, with the
+ * revision that it ended at; with `names` it is `<id> <name>`. Ids and names have no line ends (decisions §5), but may
+ * have blanks. A UUID is `~` and its 22 characters of base64url. Another id or name that begins with `~`, `+` or `=`
+ * gets a `~` in front. `=` repeats a field of the previous event, from the application to the peer.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
-  const { action, status, revision, entities, ended = [], revealed, counted } = event;
+  const { action, status, revision, entities, names, ended = [], revealed, counted } = event;
   const isRemoval = removes(event);
   if (ended.length !== (isRemoval ? entities.length : 0)) {
     throw new Error('unreachable: exactly the removals state the revision of each record');
   }
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
-  let text = `${AUDIT_FACTS[action].code}\n${result}${revealed ? '!' : ''}\n${revision ?? ''}`;
+  const marks = `${revealed ? '!' : ''}${names ? '#' : ''}`;
+  let text = `${AUDIT_FACTS[action].code}\n${result}${marks}\n${revision ?? ''}`;
   for (const name of WHO) {
     const id = event[name];
     text += `\n${id !== undefined && id === before?.[name] ? SAME : packId(id ?? '')}`;
   }
   entities.forEach((id, n) => {
-    text += `\n${isRemoval ? `${ended[n]} ` : ''}${packId(id)}`;
+    text += `\n${isRemoval ? `${ended[n]} ` : ''}${packId(id)}${names ? ` ${names[n]}` : ''}`;
   });
   return text;
 }
@@ -210,23 +229,30 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
   const action = ACTIONS.get(code);
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
   const who = WHO.map((name, at) => (ids[at] === SAME ? before?.[name] : unpackId(ids[at] ?? '')));
-  const [application, tenant, peer] = who;
-  const [status = 0, count, first_at = 0, last_at = 0] = result.replace('!', '').split(' ').map(Number);
-  const names = ids.slice(WHO.length);
-  const isRemoval = names.length > 0 && removes({ action, status, entities: [] });
+  const [application, actor_name, api_key, tenant, peer] = who;
+  const [status = 0, count, first_at = 0, last_at = 0] = result.replace(/[!#]/g, '').split(' ').map(Number);
+  const named = ids.slice(WHO.length);
+  const isRemoval = named.length > 0 && removes({ action, status, entities: [] });
+  const records = isRemoval ? named.map(afterBlank) : named;
+  const hasNames = result.includes('#');
   return {
     action,
     status,
     ...(revision !== '' && { revision: Number(revision) }),
     ...(application && { application_id: application }),
+    ...(actor_name && { actor_name }),
+    ...(api_key && { api_key_id: api_key }),
     ...(tenant && { tenant_id: tenant }),
     ...(peer && { peer }),
-    entities: names.map((name) => unpackId(isRemoval ? name.slice(name.indexOf(' ') + 1) : name)),
-    ...(isRemoval && { ended: names.map((name) => Number(name.slice(0, name.indexOf(' ')))) }),
-    ...(result.endsWith('!') && { revealed: true }),
+    entities: records.map((record) => unpackId(hasNames ? record.slice(0, record.indexOf(' ')) : record)),
+    ...(hasNames && { names: records.map(afterBlank) }),
+    ...(isRemoval && { ended: named.map((text) => Number(text.slice(0, text.indexOf(' ')))) }),
+    ...(result.includes('!') && { revealed: true }),
     ...(count !== undefined && { counted: { count, first_at, last_at } }),
   };
 }
+
+const afterBlank = (text: string): string => text.slice(text.indexOf(' ') + 1);
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 

@@ -9,6 +9,7 @@ import { createDenialWindow } from './denial-window.ts';
 import type { Follower } from './follower.ts';
 import type { AuditDraft, AuditStore, AuthorityDraft } from './ports.ts';
 import { isOfAuthority } from './record-digest.ts';
+import { removalEvents } from './removal-events.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
 const [WRITE_AT, MAX_WAITING] = [512, 1024];
@@ -62,13 +63,13 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
     return rowOf(changes.map(({ event }) => ({ event, at })));
   }
 
-  /** Returns the row of a change of authority. The process must have followed the audit. */
-  function draftAuthority(event: AuditEvent): AuthorityDraft {
+  /** Returns the row of a change of authority, which may be several events. The process must have followed the audit. */
+  function draftAuthority(...events: readonly AuditEvent[]): AuthorityDraft {
     const at = clock.now();
-    if (!isOfAuthority(event)) throw new Error('unreachable: a change of authority');
+    if (!events.every(isOfAuthority)) throw new Error('unreachable: a change of authority');
     return {
       from: () => Math.max(1, follower.known().sequence),
-      sealBehind: (rows) => follower.sealBehind(rows, event, at),
+      sealBehind: (rows) => follower.sealBehind(rows, events, at),
     };
   }
 
@@ -185,7 +186,9 @@ export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' |
         audit: audit.draft({ action: 'expireToken', status: 200, tenant_id, ...namesOf([record]) }),
       };
     },
-    recordRemoval: (tenant_id, removed) =>
-      audit.draftAuthority({ action: 'expireApplication', status: 200, tenant_id, ...namesOf(removed) }),
+    recordRemoval(tenant_id, expired, ended) {
+      const action = expired === 'application' ? 'expireApplication' : 'expireApplicationKey';
+      return audit.draftAuthority(...removalEvents({ action, status: 200, tenant_id, entities: [] }, ended));
+    },
   };
 }

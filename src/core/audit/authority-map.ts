@@ -2,7 +2,7 @@ import type { Keyring } from '../ports.ts';
 import { authorityRecords } from './authority-records.ts';
 import { addDigests } from './digest.ts';
 import type { AuthorityScan } from './ports.ts';
-import { digestOf, type RecordChange } from './record-digest.ts';
+import { type DigestedTable, digestOf, type RecordChange } from './record-digest.ts';
 
 interface TenantState {
   revision: number;
@@ -14,6 +14,18 @@ interface TenantState {
   isClosed?: boolean;
   readonly keys: Set<string>;
   readonly applications: Map<string, number>;
+  /** The API keys. */
+  readonly application_keys: Map<string, number>;
+}
+
+function newTenant(): TenantState {
+  return { revision: 0, sum: 0n, changed: 0, keys: new Set(), applications: new Map(), application_keys: new Map() };
+}
+
+/** Returns the revisions of a tenant's applications or API keys; undefined for other tables. */
+function recordsOf(tenant: TenantState, table: DigestedTable): Map<string, number> | undefined {
+  if (table === 'application') return tenant.applications;
+  return table === 'application_key' ? tenant.application_keys : undefined;
 }
 
 /** The revision of each record of authority, and their digest. */
@@ -24,7 +36,7 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   let digest = 0n;
 
   function tenantOf(id: string): TenantState {
-    const found = tenants.get(id) ?? { revision: 0, sum: 0n, changed: 0, keys: new Set(), applications: new Map() };
+    const found = tenants.get(id) ?? newTenant();
     tenants.set(id, found);
     return found;
   }
@@ -37,9 +49,10 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     if (table === 'header') return;
     const tenant = tenantOf(tenant_id);
     tenant.sum = addDigests(tenant.sum, added);
-    if (table === 'application') {
-      if (to === 0) tenant.applications.delete(id);
-      else tenant.applications.set(id, to);
+    const records = recordsOf(tenant, table);
+    if (records !== undefined) {
+      if (to === 0) records.delete(id);
+      else records.set(id, to);
       return;
     }
     tenant.changed = sequence;
@@ -52,7 +65,8 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   function currentOf({ table, tenant_id, id }: RecordChange): number {
     const tenant = tenants.get(tenant_id);
     if (table === 'tenant') return tenant?.revision ?? 0;
-    if (table === 'application') return tenant?.applications.get(id) ?? 0;
+    const records = tenant && recordsOf(tenant, table);
+    if (records !== undefined) return records.get(id) ?? 0;
     return tenant?.keys.has(id) ? 1 : 0;
   }
 
@@ -91,10 +105,10 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
       return known?.size === keys.length && keys.every((key) => known.has(String(key)));
     },
     /** Returns undefined if the record does not exist, or its tenant is closed. */
-    revisionOf(table: 'tenant' | 'application', tenantId: string, id: string) {
+    revisionOf(table: 'tenant' | 'application' | 'application_key', tenantId: string, id: string) {
       const tenant = tenants.get(tenantId);
       if (tenant?.isClosed) return undefined;
-      return table === 'tenant' ? tenant?.revision : tenant?.applications.get(id);
+      return table === 'tenant' ? tenant?.revision : tenant && recordsOf(tenant, table)?.get(id);
     },
   };
 }

@@ -27,7 +27,7 @@ export interface AuthorityRow {
   /** The authority row before it; 0 without one. */
   readonly previous: number;
   readonly digest: bigint;
-  readonly event: AuditEvent;
+  readonly events: readonly AuditEvent[];
 }
 
 /** Resolves to the place of the last row. Rejects with `BrokenAudit`. */
@@ -89,12 +89,12 @@ async function readAuthority({ store, keyring }: AuthorityParts, sequence: numbe
 }
 
 function openAuthority(keyring: FollowKeys, row: AuditEntry): AuthorityRow {
-  const { witness, digest, event } = openWitness(keyring, row);
+  const { witness, digest, events } = openWitness(keyring, row);
   // The seal binds the row to its place: its witness is the row before it.
-  if (event === undefined || digest === undefined || witness.sequence !== row.sequence - 1) {
+  if (digest === undefined || witness.sequence !== row.sequence - 1) {
     throw new BrokenAudit(row, 'is not the row that was written at its place');
   }
-  return { sequence: row.sequence, previous: witness.authority, digest, event };
+  return { sequence: row.sequence, previous: witness.authority, digest, events };
 }
 
 /** Yields the authority rows from `last` back to the first one behind the row `first`. Rejects with `BrokenAudit`. */

@@ -9,7 +9,7 @@ const MAX_SINGLE = 100;
 /** The denials of one application since the window began. */
 interface Refused {
   total: number;
-  /** Denials beyond the single entries, by action and status. */
+  /** Denials beyond the single entries, by action, status and API key. */
   readonly counted: Map<string, AuditEvent>;
 }
 
@@ -23,16 +23,18 @@ export function createDenialWindow(onEnd: () => void) {
 
   return {
     /** Counts a denial. Returns false when the denial needs its own entry. */
-    absorb({ action, status, application_id = '', tenant_id }: AuditEvent, now: Instant): boolean {
+    absorb(event: AuditEvent, now: Instant): boolean {
+      const { action, status, application_id = '', actor_name, api_key_id, tenant_id } = event;
       timer ??= setTimeout(onEnd, WINDOW_MS).unref();
       const refused = applications.get(application_id) ?? { total: 0, counted: new Map() };
       applications.set(application_id, refused);
       refused.total += 1;
       if (refused.total <= MAX_SINGLE) return false;
-      const kind = `${action} ${status}`;
+      const kind = `${action} ${status} ${api_key_id}`;
       const { count, first_at } = refused.counted.get(kind)?.counted ?? { count: 0, first_at: now };
       const counted = { count: count + 1, first_at, last_at: now };
-      refused.counted.set(kind, { action, status, application_id, tenant_id, entities: [], counted });
+      const caller = { application_id, actor_name, api_key_id, tenant_id };
+      refused.counted.set(kind, { action, status, ...caller, entities: [], counted });
       return true;
     },
 

@@ -15,18 +15,18 @@ export interface FollowedPlace extends Witness {
 
 export type FollowKeys = Pick<Keyring, 'openAuditEvent' | 'recordHash'>;
 
-/** The first line of a row, and the event of an authority row. */
+/** The first line of a row, and the events of an authority row; none for another row. */
 export interface OpenedWitness extends ReturnType<typeof decodeWitness> {
-  readonly event?: AuditEvent | undefined;
+  readonly events: readonly AuditEvent[];
 }
 
-/** Returns the witness of a row, and the event of an authority row. Throws `BrokenAudit` for a row that does not open. */
+/** Returns the witness of a row, and the events of an authority row. Throws `BrokenAudit` for a row that does not open. */
 export function openWitness(keyring: Pick<Keyring, 'openAuditEvent'>, { sequence, at, sealed }: AuditEntry) {
   try {
     const text = keyring.openAuditEvent(at, sealed);
-    const opened: OpenedWitness = decodeWitness(text);
-    if (opened.digest === undefined) return opened;
-    return { ...opened, event: decodeRowEvents(at, text)[0]?.event };
+    const opened = decodeWitness(text);
+    const events = opened.digest === undefined ? [] : decodeRowEvents(at, text).map(({ event }) => event);
+    return { ...opened, events };
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {
       throw new BrokenAudit({ sequence }, 'cannot be decrypted');
@@ -38,8 +38,8 @@ export function openWitness(keyring: Pick<Keyring, 'openAuditEvent'>, { sequence
 /** A commit that was passed. */
 export interface PassedCommit {
   readonly place: FollowedPlace;
-  /** The event of an authority row. */
-  readonly event?: AuditEvent | undefined;
+  /** The events of an authority row; none for other rows. */
+  readonly events: readonly AuditEvent[];
 }
 
 interface Following {
@@ -68,11 +68,11 @@ export function* passCommits(
     commit.push(row);
     if (row.link.length === 0) continue;
     if (!isSameBytes(linkOf(place.link, commit), row.link)) throw new BrokenAudit(row, 'was altered or moved');
-    let passed: PassedCommit = { place: { ...place, sequence, link: row.link } };
+    let passed: PassedCommit = { place: { ...place, sequence, link: row.link }, events: [] };
     for (const each of commit) {
       const opened = openWitness(keyring, each);
       requireWitness(each, opened.witness, following.placeAt(opened.witness.sequence));
-      if (opened.event !== undefined) passed = passAuthority(keyring, place, row, opened, following);
+      if (opened.events.length > 0) passed = passAuthority(keyring, place, row, opened, following);
     }
     ({ place } = passed);
     commit = [];
@@ -92,21 +92,29 @@ function passAuthority(
   keyring: FollowKeys,
   before: FollowedPlace,
   row: AuditEntry,
-  { witness, digest = 0n, event }: OpenedWitness,
+  { witness, digest = 0n, events }: OpenedWitness,
   { sumOf }: Following,
 ): PassedCommit {
   const isNext = witness.sequence === before.sequence && row.sequence === before.sequence + 1;
-  if (!isNext || event === undefined || !isOfAuthority(event)) throw new BrokenAudit(row, MISPLACED);
-  if (sumOf !== undefined && digest !== addDigests(before.digest, addedBy(keyring, event, sumOf))) {
+  if (!isNext || !events.every(isOfAuthority)) throw new BrokenAudit(row, MISPLACED);
+  if (sumOf !== undefined && digest !== addDigests(before.digest, addedBy(keyring, events, sumOf))) {
     throw new BrokenAudit(row, 'contradicts the entries before it');
   }
-  return { place: { sequence: row.sequence, link: row.link, authority: row.sequence, digest }, event };
+  return { place: { sequence: row.sequence, link: row.link, authority: row.sequence, digest }, events };
 }
 
 const MISPLACED = 'is not the row that was written at its place';
 
-/** Returns what an event adds to the digest of all records. */
-export function addedBy(keyring: FollowKeys, event: AuditEvent, sumOf: (tenantId: string) => bigint): bigint {
+/** Returns what the events of a row add to the digest of all records. */
+export function addedBy(
+  keyring: FollowKeys,
+  events: readonly AuditEvent[],
+  sumOf: (tenantId: string) => bigint,
+): bigint {
+  return events.reduce((sum, event) => addDigests(sum, addedByOne(keyring, event, sumOf)), 0n);
+}
+
+function addedByOne(keyring: FollowKeys, event: AuditEvent, sumOf: (tenantId: string) => bigint): bigint {
   const { tenant_id = '' } = event;
   if (removesTenant(event)) return -sumOf(tenant_id);
   if (event.action === 'acceptTenant') return decodeDigest(event.entities[0] ?? '') - sumOf(tenant_id);

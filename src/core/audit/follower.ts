@@ -27,7 +27,7 @@ interface Parts {
   readonly keyring: Keyring;
 }
 
-type Followed = 'tenant' | 'application';
+type Followed = 'tenant' | 'application' | 'application_key';
 
 /** A record as it was read. `keys` are the ids of a tenant's keys, if they were read, too. */
 interface ReadRecord {
@@ -35,6 +35,8 @@ interface ReadRecord {
   readonly id: string;
   readonly revision: number;
   readonly keys?: readonly number[] | undefined;
+  /** The application of an API key. */
+  readonly application_id?: string | undefined;
 }
 
 /** The synchronous read of rows from one snapshot, as `AuditStore.followAudit`. */
@@ -42,11 +44,16 @@ export interface FollowReads {
   followAudit(first: number, limit: number): readonly AuditEntry[];
 }
 
+/** An application or an API key at the state in which it was read. */
+export interface StampedRecord extends Pick<ReadRecord, 'id' | 'revision'> {
+  readonly table: 'application' | 'application_key';
+}
+
 /** The records that an identity consists of, at the state in which they were read. */
 export interface Stamp {
   readonly tenant_id: string;
   readonly changed: number;
-  readonly applications: readonly Pick<ReadRecord, 'id' | 'revision'>[];
+  readonly records: readonly StampedRecord[];
 }
 
 interface State {
@@ -101,12 +108,12 @@ export function createFollower({ store, keyring }: Parts) {
     }
     const added = rows.filter(({ sequence }) => sequence > current.place.sequence);
     const before = current.place.sequence;
-    for (const { place, event } of passCommits(keyring, current.place, added, {
+    for (const { place, events } of passCommits(keyring, current.place, added, {
       placeAt: (sequence) => passed.get(sequence),
       sumOf: map.sumOf,
     })) {
-      if (event?.action === 'acceptTenant') return 'anew';
-      if (event !== undefined) applyEvent(map, event, place.sequence);
+      if (events.some(({ action }) => action === 'acceptTenant')) return 'anew';
+      for (const event of events) applyEvent(map, event, place.sequence);
       current.place = place;
       passed.set(place.sequence, place);
       if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value ?? 0);
@@ -172,7 +179,12 @@ export function createFollower({ store, keyring }: Parts) {
   }
 
   /** Resolves to whether the store still has the record as it was read. */
-  async function isStored(table: Followed, { tenant_id, id, revision, keys }: ReadRecord): Promise<boolean> {
+  async function isStored(table: Followed, record: ReadRecord): Promise<boolean> {
+    const { tenant_id, id, revision, keys, application_id = '' } = record;
+    if (table === 'application_key') {
+      const stored = await store.findApplicationKeys(tenant_id, application_id, 0);
+      return stored.some((one) => one.id === id && one.revision === revision);
+    }
     if (table === 'application') return (await store.findApplication(tenant_id, id, 0))?.revision === revision;
     const found = await store.findTenant(id);
     return (
@@ -197,7 +209,7 @@ export function createFollower({ store, keyring }: Parts) {
      * Seals the row of a change of authority behind `rows`: all rows from the known one on, of which the last ones may
      * not be committed yet.
      */
-    sealBehind(rows: readonly AuditEntry[], event: AuditEvent, at: number): SealedRow {
+    sealBehind(rows: readonly AuditEntry[], events: readonly AuditEvent[], at: number): SealedRow {
       const known = state;
       if (known === undefined) throw new Error('unreachable: a change of authority follows the audit first');
       const { passed, map } = known;
@@ -214,13 +226,17 @@ export function createFollower({ store, keyring }: Parts) {
         for (const commit of passCommits(keyring, place, added, { placeAt, sumOf })) {
           ({ place } = commit);
           places.set(place.sequence, place);
-          if (commit.event !== undefined) addTo(sums, commit.event, sumOf);
+          for (const event of commit.events) addTo(sums, event, sumOf);
         }
       } catch (error) {
         throw problemOf(error);
       }
-      const digest = addDigests(place.digest, addedBy(keyring, event, sumOf));
-      const text = encodeAuditRow(place, [{ event, at }], digest);
+      const digest = addDigests(place.digest, addedBy(keyring, events, sumOf));
+      const text = encodeAuditRow(
+        place,
+        events.map((event) => ({ event, at })),
+        digest,
+      );
       return { at, witness: place, sealed: keyring.sealAuditEvent(at, text) };
     },
 
@@ -244,23 +260,23 @@ export function createFollower({ store, keyring }: Parts) {
      * Returns the stamp of records that were read after the row `sequence` and found current. Throws `write_conflict` if
      * the tenant has changed since.
      */
-    stampOf(tenant_id: string, sequence: number, applications: Stamp['applications']): Stamp {
+    stampOf(tenant_id: string, sequence: number, records: Stamp['records']): Stamp {
       const changed = state?.map.changedAt(tenant_id);
       if (changed === undefined || changed > sequence) throw new Problem('write_conflict');
-      return { tenant_id, changed, applications };
+      return { tenant_id, changed, records };
     },
 
     /** Returns whether none of the records has changed since. */
-    isUnchanged({ tenant_id, changed, applications }: Stamp): boolean {
+    isUnchanged({ tenant_id, changed, records }: Stamp): boolean {
       if (state?.map.changedAt(tenant_id) !== changed) return false;
-      return applications.every((one) => isCurrentNow('application', { tenant_id, ...one }));
+      return records.every(({ table, ...one }) => isCurrentNow(table, { tenant_id, ...one }));
     },
   };
 
   function addTo(sums: Map<string, bigint>, event: AuditEvent, sumOf: (id: string) => bigint): void {
     const { tenant_id } = event;
     if (tenant_id === undefined) return;
-    const added = addedBy(keyring, event, sumOf);
+    const added = addedBy(keyring, [event], sumOf);
     sums.set(tenant_id, addDigests(sumOf(tenant_id), added));
   }
 }
@@ -289,7 +305,9 @@ async function openOnce(parts: Parts): Promise<State> {
   const sums = createSums(keyring, base.state);
   const named = new Set<string>();
   const nameOf = ({ table, tenant_id, id }: RecordChange) => `${table} ${tenant_id} ${id}`;
-  for (const { event, sequence } of rows.toReversed()) {
+  for (const { event, sequence } of rows
+    .toReversed()
+    .flatMap(({ events, sequence }) => events.map((event) => ({ event, sequence })))) {
     sums.apply({ event, sequence });
     if (removesTenant(event)) map.removeTenant(event.tenant_id ?? '');
     for (const change of changesOf(event)) {

@@ -78,9 +78,10 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
  * Resolves to whether the calling application is the same as before the wait. Rejects with `write_conflict` if its key
  * has ended: the repeated call then fails. Other changes only end the wait, because a repeated call would wait again.
  */
-async function isUnchanged({ application: { record } }: Caller, { store, clock }: World): Promise<boolean> {
+async function isUnchanged({ application: { record }, key }: Caller, { store, clock }: World): Promise<boolean> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.cutoff());
-  if (now === undefined || Buffer.compare(now.key_hash, record.key_hash) !== 0) throw new Problem('write_conflict');
+  const keys = await store.findApplicationKeys(record.tenant_id, record.id, clock.cutoff());
+  if (now === undefined || !keys.some(({ id }) => id === key.id)) throw new Problem('write_conflict');
   return now.revision === record.revision;
 }
 

@@ -14,19 +14,21 @@ const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', app
 
 /**
  * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
- * may concern other tenants.
+ * may concern other tenants, nor the part of a change of applications that names their keys.
  */
-function tenantsOf({ tenant_id }: AuditEvent): readonly string[] {
-  return tenant_id === undefined ? [] : [tenant_id];
+function tenantsOf({ action, tenant_id }: AuditEvent): readonly string[] {
+  const isPart = action === 'addApplicationKey' || action === 'endApplicationKeys';
+  return tenant_id === undefined || isPart ? [] : [tenant_id];
 }
 
-function entityTypeOf({ action }: AuditEvent): EntityType {
+function entityTypeOf({ action, status }: AuditEvent): EntityType {
+  const [changed = ''] = changeOf({ action, status, revision: 1, entities: [] }) ?? [];
+  if (changed === 'application_key') return changed;
   if (Object.hasOwn(OPERATIONS, action)) {
     const { permission }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
     return permission === undefined ? 'vault' : (ENTITY_TYPES[permission.replace(/:.*/, '')] ?? 'tenant');
   }
-  const [table = ''] = changeOf({ action, status: 200, revision: 1, entities: [] }) ?? [];
-  return ENTITY_TYPES[table] ?? 'tenant';
+  return ENTITY_TYPES[changed] ?? 'tenant';
 }
 
 function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): readonly string[] {
@@ -46,7 +48,7 @@ export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
 export function logEntriesOf(placed: PlacedEvent, tenant_id: string): readonly LogEntry[] {
   const { event, at, sequence, n } = placed;
   if (!tenantsOf(event).includes(tenant_id)) return [];
-  const { action: operation, status, application_id, revealed = false } = event;
+  const { action: operation, status, application_id, actor_name, api_key_id, revealed = false } = event;
   const entity_type = entityTypeOf(event);
   const message = messageOf(event);
   const entities: readonly (string | undefined)[] = entitiesOf(event, entity_type, tenant_id);
@@ -54,7 +56,10 @@ export function logEntriesOf(placed: PlacedEvent, tenant_id: string): readonly L
     id: `${sequence}.${n}${entities.length > 1 ? `.${index + 1}` : ''}`,
     tenant_id,
     ...(application_id !== undefined && { actor_id: application_id }),
+    ...(actor_name !== undefined && { actor_name }),
     actor_type: application_id === undefined ? 'vault' : 'application',
+    ...(api_key_id !== undefined && { actor_key_id: api_key_id }),
+    ...(event.names?.[index] && { entity_name: event.names[index] }),
     entity_type,
     ...(entity_id !== undefined && { entity_id }),
     operation,

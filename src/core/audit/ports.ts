@@ -35,7 +35,7 @@ export interface SealedRow {
 export interface AuditDraft extends SealedRow, DraftedReply {}
 
 /**
- * The row of a change of authority: of the header, a tenant, its keys or its applications. It continues the digest of
+ * The row of a change of authority: of the header, a tenant, its keys, its applications or their API keys. It continues the digest of
  * these records, so it is sealed under the lock of the audit, at its place.
  */
 export interface AuthorityDraft extends DraftedReply {
@@ -137,4 +137,6 @@ export interface AuthorityScan {
   readonly mac: Uint8Array;
   readonly tenants: readonly (Pick<EndedRecord, 'id' | 'revision'> & { readonly keys: readonly number[] })[];
   readonly applications: Iterable<EndedRecord & { readonly tenant_id: string }>;
+  /** The API keys. */
+  readonly keys: Iterable<EndedRecord & { readonly tenant_id: string }>;
 }

@@ -3,7 +3,9 @@ import { type AuditEvent, changeOf } from './audit-event.ts';
 import { addDigests } from './digest.ts';
 
 /** The tables whose records decide who may do what, and those of tokens. */
-export type DigestedTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'token' | 'tombstone';
+export type DigestedTable = AuthorityTable | 'token' | 'tombstone';
+
+export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'application_key';
 
 /** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
 export interface RecordChange {
@@ -18,7 +20,7 @@ export interface RecordChange {
 /** The ids of a new tenant's keys: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;
 
-/** Returns whether an event changes the header, a tenant, a key or an application. Its row then has a digest. */
+/** Returns whether an event changes the header, a tenant, an application or a key. Its row then has a digest. */
 export function isOfAuthority(event: AuditEvent): boolean {
   const [table] = changeOf(event) ?? [];
   return (table !== undefined && table !== 'token') || event.action === 'acceptTenant';

@@ -1,6 +1,7 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
-import type { ApplicationRecord } from '../ports.ts';
+import type { EndedApplications } from '../application-ports.ts';
+import type { Identity } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import type { ReplyContents } from '../reply-codec.ts';
 import { mayBeId } from '../tokens/token-id.ts';
@@ -8,17 +9,22 @@ import type { Audit } from './audit.ts';
 import { type AuditEvent, namesOf } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { EndedRecord } from './ports.ts';
+import { removalEvents } from './removal-events.ts';
 
 /** The reply of a change. It is stored with the change if the call has an idempotency key. */
 export interface ChangeResult extends Partial<Omit<ReplyContents, 'status'>> {
   /** Whether the reply contains plaintext. */
   readonly revealed?: boolean;
+  /** The names of the changed applications, or of those of the changed API keys. */
+  readonly names?: readonly string[];
 }
 
 /** The audit of one call. The handler reports the records, and the dispatcher reports the outcome. */
 export type Trail = ReturnType<typeof createTrail>;
 
-export function createTrail(audit: Audit, call: Call, { id, tenant_id }: ApplicationRecord) {
+export function createTrail(audit: Audit, call: Call, { application, key }: Pick<Identity, 'application' | 'key'>) {
+  const { id, tenant_id } = application.record;
+  const { name } = application.details;
   const { operation, peer } = call;
   const { status, audit: facts }: Operation = OPERATIONS[operation];
   // Name each member, because V8 takes microseconds to add a member to a spread object.
@@ -27,14 +33,16 @@ export function createTrail(audit: Audit, call: Call, { id, tenant_id }: Applica
     status,
     revision,
     application_id: id,
+    actor_name: name,
+    api_key_id: key.id,
     tenant_id,
     peer,
     entities,
     revealed: revealed || undefined,
   });
   const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
-  /** Returns the ids in the path of the call. */
-  const named = () => Object.values(call.params).filter(mayBeId);
+  /** Returns the id in the path of the call; that of the application for a call about its keys. */
+  const named = () => Object.values({ ...call.params, key_id: '' }).filter((one) => one !== '' && mayBeId(one));
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
@@ -48,17 +56,17 @@ export function createTrail(audit: Audit, call: Call, { id, tenant_id }: Applica
     /** Returns the audit row of a removal of tokens. */
     removed: (records: readonly EndedRecord[]) => audit.draft({ ...event(status, []), ...namesOf(records) }, tenant_id),
 
-    /** Returns the audit row of a change of the tenant or of an application. */
-    changedAuthority: (entities: readonly string[], revision?: number, _result?: ChangeResult) =>
-      audit.draftAuthority(event(status, entities, revision)),
+    /** Returns the audit row of a change of the tenant, of an application or of its API keys. */
+    changedAuthority(entities: readonly string[], revision?: number, { names, issued }: ChangeResult = {}) {
+      const own = { ...event(status, entities, revision), names };
+      if (issued === undefined || entities.includes(issued.id)) return audit.draftAuthority(own);
+      // The change of the application made a key.
+      return audit.draftAuthority(own, { ...event(status, [issued.id], 1), action: 'addApplicationKey', names });
+    },
 
-    /** Returns the audit row of a removal of applications. */
-    removedApplications: (records: readonly EndedRecord[]) =>
-      audit.draftAuthority({ ...event(status, []), ...namesOf(records) }),
-
-    /** Returns the audit row of the expiring applications that end with the key that the call replaces. */
-    ended: (records: readonly EndedRecord[]) =>
-      audit.draftAuthority({ ...event(status, []), ...namesOf(records), action: 'endApplications' }),
+    /** Returns the audit row of removed applications and API keys. `name` is that of the first one. */
+    ended: (ended: EndedApplications, name?: string) =>
+      audit.draftAuthority(...removalEvents(event(status, []), ended, name)),
 
     /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
     change: (entities: readonly string[], revision?: number) => ({

@@ -14,7 +14,8 @@ const BYTE_ORDER_MARK = '\ufeff';
 /**
  * Performs step 4 of the request path: checks the size and the encoding, skips a byte order mark, and parses the JSON
  * without loss. Returns undefined for an operation without a body, which accepts `{}`, `null` and an empty form,
- * because some clients send one with every request. Throws `body_too_large` or `malformed_json`.
+ * because some clients send one with every request, and for an omitted body. Throws `body_too_large`,
+ * `malformed_json` or, for an operation with an optional body, `unsupported_media_type`.
  */
 export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaType?: string): Json | undefined {
   const text = sent.bodyText?.startsWith(BYTE_ORDER_MARK) ? sent.bodyText.slice(1) : (sent.bodyText ?? '');
@@ -24,6 +25,11 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaT
   if (!row.body) {
     if (sent.bodyFault === undefined && isEmptyBody(text, mediaType)) return undefined;
     throw new Problem('malformed_json', { detail: 'The operation takes no body.' });
+  }
+  if (row.bodyOptional) {
+    if (sent.bodyFault === undefined && isEmptyBody(text, mediaType)) return undefined;
+    const problem = checkContentType(row, mediaType);
+    if (problem !== undefined) throw problem;
   }
   if (sent.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
   if (text === '') throw new Problem('malformed_json', { detail: 'The body is empty.' });
@@ -53,13 +59,18 @@ const CHARSETS: readonly string[] = ['utf-8', 'utf8', 'us-ascii'];
 
 /**
  * Performs step 3 of the request path: returns the problem with the content coding or the content type of a body (§4.1,
- * decisions §1), else undefined. The problem names the rejected value.
+ * decisions §1), else undefined. The problem names the rejected value. The type of an optional body is checked later,
+ * by `parseBody`.
  */
 export function checkMediaType(row: Operation, { mediaType, contentCoding }: MediaType): Problem | undefined {
-  const wanted = row.mediaType ?? 'application/json';
   if (contentCoding !== undefined) {
     return unsupported(`The content coding ${named(contentCoding)} is not supported; send the body without one.`);
   }
+  return row.bodyOptional ? undefined : checkContentType(row, mediaType);
+}
+
+function checkContentType(row: Operation, mediaType: string | undefined): Problem | undefined {
+  const wanted = row.mediaType ?? 'application/json';
   if (mediaType === undefined || mediaType.trim() === '') {
     return unsupported(`The operation accepts the content type ${wanted}; the request names none.`);
   }

@@ -42,7 +42,7 @@ export function validate<Id extends OperationId>(
   const errors = [
     check(validators.params, row.params, params),
     check(validators.query, row.query, query),
-    check(bodies?.[id], row.body, sentBody),
+    row.bodyOptional && sentBody === undefined ? undefined : check(bodies?.[id], row.body, sentBody),
   ];
   if (errors.some((found) => found !== undefined)) {
     // Without a prototype `__proto__` is a plain member.

@@ -3,9 +3,10 @@ import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
 import { sealApplication, showApplication } from '../applications/application-codec.ts';
+import { makeApplicationKey } from '../applications/application-key-codec.ts';
 import type { AuthorityDraft } from '../audit/ports.ts';
 import type { World } from '../handler.ts';
-import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
+import type { TenantKeyring } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
 import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
 
@@ -30,9 +31,10 @@ export async function createTenant(world: World, name: string): Promise<CreatedT
   const keyring = world.keyring.openTenant(id, keys);
   const clear = { id, owner_id, created_by: owner_id, created_at: now, revision: 1 };
   const tenant = sealTenant(keyring, clear, { name, settings: {} });
-  const { application, key } = managementApplication(world, keyring, id, owner_id);
-  const audit = madeOnFile(world, 'createTenant', application.record);
-  await world.store.insertTenant(tenant.record, keys, application.record, audit);
+  const made = managementApplication(world, keyring, id, owner_id);
+  const { application, key } = made;
+  const audit = madeOnFile(world, 'createTenant', made);
+  await world.store.insertTenant(tenant.record, keys, { application: application.record, key: made.record }, audit);
   return { tenant: showTenant(tenant), application: showApplication(application, key) };
 }
 
@@ -43,17 +45,27 @@ export async function issueManagementKey(world: World, tenantId: string): Promis
   if (!found) throw noSuchTenant();
   const { id, owner_id } = found.tenant;
   const keyring = world.keyring.openTenant(id, found.keys);
-  const { application, key } = managementApplication(world, keyring, id, owner_id);
-  await world.store.insertApplication(application.record, madeOnFile(world, 'issueKey', application.record));
+  const made = managementApplication(world, keyring, id, owner_id);
+  const { application, key } = made;
+  const audit = madeOnFile(world, 'issueKey', made);
+  await world.store.insertApplication(application.record, audit, { key: made.record });
   return showApplication(application, key);
 }
 
 function madeOnFile(
   { audit }: World,
   action: 'createTenant' | 'issueKey',
-  { tenant_id, id, revision }: ApplicationRecord,
+  { application: { record, details }, record: key }: ReturnType<typeof managementApplication>,
 ): AuthorityDraft {
-  return audit.draftAuthority({ action, status: 200, tenant_id, revision, entities: [id] });
+  const { tenant_id, id, revision } = record;
+  const common = { status: 200, tenant_id, names: [details.name] };
+  const made = { ...common, action, revision, entities: [id] };
+  return audit.draftAuthority(made, {
+    ...common,
+    action: 'addApplicationKey',
+    revision: key.revision,
+    entities: [key.id],
+  });
 }
 
 /** Resolves to every tenant of the vault, oldest first. */
@@ -65,7 +77,7 @@ export async function showTenants(world: World): Promise<readonly Tenant[]> {
 }
 
 function managementApplication(world: World, keyring: TenantKeyring, tenant_id: string, created_by: string) {
-  const key = generateApiKey(world.random);
+  const text = generateApiKey(world.random);
   const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) =>
     (PERMISSIONS[name].types as readonly string[]).includes('management'),
   );
@@ -75,12 +87,14 @@ function managementApplication(world: World, keyring: TenantKeyring, tenant_id: 
       id: world.random.id(),
       tenant_id,
       type: 'management',
-      key_hash: world.keyring.apiKeyHash(key),
+      key_version: 0,
       created_by,
       created_at: world.clock.now(),
       revision: 1,
     },
     { name: 'management', permissions, rules: [] },
   );
-  return { application, key };
+  const { created_at } = application.record;
+  const first = { version: 1, created_by, created_at };
+  return { application, ...makeApplicationKey(world, keyring, application.record, first, text) };
 }

@@ -2,7 +2,7 @@ import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import { MachineDate } from '../timers.ts';
 
-/** The time at which a token or an application expires. */
+/** The time at which a token, an application or an API key expires. */
 export interface Expiry {
   readonly instant: Instant;
   /** ISO 8601 with milliseconds, in the offset that was sent. Responses use this form. */
@@ -20,10 +20,12 @@ const US_OFFSET = '(?<offset>Z|[+-]\\d{2}:?\\d{2})';
 
 const ISO_DATE_TIME = new RegExp(`^${DATE}${TIME}${OFFSET}?$`);
 
+const ISO_DATE = new RegExp(`^${DATE}$`);
+
 /** All accepted formats of a token's `expires_at` (§2.6, decisions §8). A time without an offset is UTC. */
 const TOKEN_FORMATS = [
   ISO_DATE_TIME,
-  new RegExp(`^${DATE}$`),
+  ISO_DATE,
   new RegExp(`^${US_DATE},?${BLANK}${US_TIME}(?:${BLANK}?${US_OFFSET})?$`),
   new RegExp(`^${US_DATE}$`),
 ];
@@ -59,6 +61,14 @@ export function parseApplicationExpiry(text: string, now: Instant): Instant {
   const { instant } = readFuture(text, now, [ISO_DATE_TIME], 'must be an ISO 8601 date-time');
   if (instant - now > DAY) throw invalid('expires_at', 'must be at most one day ahead');
   return instant;
+}
+
+/**
+ * Parses the `expires_at` of an API key, an ISO 8601 date or date-time. Throws `invalid_request` for another format or a
+ * time in the past.
+ */
+export function parseKeyExpiry(text: string, now: Instant): Instant {
+  return readFuture(text, now, [ISO_DATE_TIME, ISO_DATE], 'must be an ISO 8601 date or date-time').instant;
 }
 
 function readFuture(text: string, now: Instant, formats: readonly RegExp[], message: string): Expiry {

@@ -5,7 +5,7 @@ const MADE = { created_by: 'uuid', created_at: 'integer', modified_by: 'uuid', m
 
 /**
  * The tables of a vault in the form that all stores share, in the order in which they are written. Numbers of tenants,
- * applications, tokens and replies stay the same.
+ * applications, API keys, tokens and replies stay the same.
  *
  * - `container_set` has the sets with a number, each with its containers in order, 16 bytes each.
  * - `token.blinds` is the fingerprint followed by all other blind indexes in order, without the containers of a
@@ -39,12 +39,31 @@ export const MOVED_TABLES = [
       tenant: 'integer',
       id: 'uuid',
       type: 'integer',
-      key_hash: 'bytes',
       parent_id: 'uuid',
+      parent_key_id: 'uuid',
+      key_version: 'integer',
       ...MADE,
       expires_at: 'integer',
       ...SEALED_BY,
       details: 'bytes',
+    },
+  },
+  {
+    name: 'application_key',
+    key: ['application_key'],
+    columns: {
+      application_key: 'integer',
+      tenant: 'integer',
+      id: 'uuid',
+      application_id: 'uuid',
+      hash: 'bytes',
+      version: 'integer',
+      created_by: 'uuid',
+      created_at: 'integer',
+      expires_at: 'integer',
+      ...SEALED_BY,
+      last_used_day: 'integer',
+      seal: 'bytes',
     },
   },
   {

@@ -68,7 +68,7 @@ const numbers = (table: string) => `SELECT setval(pg_get_serial_sequence('vault.
 /** The statements that complete the tables after the last row. */
 export const COMPLETE: readonly string[] = [
   'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
-  ...['tenant', 'application', 'token', 'reply'].map(numbers),
+  ...['tenant', 'application', 'application_key', 'token', 'reply'].map(numbers),
   `UPDATE vault.tenant n SET
     data_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 1),
     index_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 2)`,

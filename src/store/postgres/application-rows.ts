@@ -1,14 +1,17 @@
-import type { Minting } from '../../core/application-ports.ts';
-import type { AuthorityDraft, EndedRecord } from '../../core/audit/ports.ts';
+import type { Minting, RemovalEntry } from '../../core/application-ports.ts';
+import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
 import { requireRoom } from '../rows/require-room.ts';
 import { optionally, storedInstant, storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
+import { Undo } from '../rows/undo.ts';
+import { insertKey, removeKeysOf } from './application-key-rows.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
 import { named, numbered, type Row } from './sql-client.ts';
+import { changeTenant, findNumber } from './tenant-number.ts';
 import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
 /** The columns of `application`, except the tenant. */
@@ -32,8 +35,7 @@ const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM va
 const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $7 OFFSET $8`;
 const COUNT = `SELECT count(*) ${LISTED}`;
 
-const EXISTS = `SELECT 1 FROM vault.application
-    WHERE tenant = $1 AND id = $2 AND ($3::bytea IS NULL OR key_hash = $3)`;
+const KEY_EXISTS = 'SELECT 1 FROM vault.application_key WHERE tenant = $1 AND application_id = $2 AND id = $3';
 const LIVE_CHILDREN = `SELECT count(*), min(expires_at) FROM vault.application
     WHERE tenant = $1 AND parent_id = $2 AND expires_at > $3 AND expires_at <= $4`;
 const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
@@ -42,40 +44,11 @@ const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
 const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
     RETURNING id, revision`;
 const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id, revision';
-
-const FIND_TENANT = 'SELECT tenant, data_key_id FROM vault.tenant WHERE id = $1';
-
-/** A tenant's number inside the database, and the id of its newest data key. */
-interface TenantNumber {
-  readonly tenant: number;
-  readonly dataKey: number;
-}
-
-/** Resolves to the tenant's number, or to undefined if the tenant does not exist. */
-export async function findNumber(run: Run, id: string): Promise<TenantNumber | undefined> {
-  const [row] = await run(FIND_TENANT, [uuidKey(id)]);
-  return row && { tenant: storedNumber(row[0]), dataKey: storedNumber(row[1]) };
-}
-
-type TenantChange = (transaction: Transaction, found: TenantNumber) => Promise<boolean>;
-
-/**
- * Changes a tenant, its applications or keys. `work` resolves to whether it changed something; only then the entry is
- * written. Resolves to false if nothing was changed, or if the tenant does not exist.
- */
-export function changeTenant(
-  { change }: Connections,
-  id: string,
-  audit: AuthorityDraft | undefined,
-  work: TenantChange,
-) {
-  return change(async (transaction) => {
-    const found = await findNumber(transaction.run, id);
-    if (found === undefined || !(await work(transaction, found))) return false;
-    if (audit !== undefined) await transaction.record(audit);
-    return true;
-  });
-}
+const REMOVE_KEY = `DELETE FROM vault.application_key WHERE tenant = $1 AND application_id = $2 AND id = $3
+    RETURNING id, revision`;
+/** Removes the applications that an application created with one of its keys. */
+const REMOVE_MINTED = `DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 AND parent_key_id = $3
+    RETURNING id, revision`;
 
 /** The place of an application. */
 interface Place {
@@ -84,30 +57,29 @@ interface Place {
   readonly id: string;
 }
 
-type RemovalEntry = (removed: readonly EndedRecord[]) => AuthorityDraft;
+/** The removed rows of one change, each with its id and its revision. */
+interface RemovedRows {
+  readonly applications: readonly Row[];
+  readonly keys: readonly Row[];
+}
 
 function toEnded([id, revision]: Row): EndedRecord {
   return { id: storedUuid(id), revision: storedNumber(revision) };
 }
 
-/**
- * Removes the applications that an application created, and the replies to them. Writes the entry of the removed ones.
- * `own` has the application itself if it was removed, too.
- */
+/** Removes the keys of removed applications, and the replies to them. Writes the entry of all that was removed. */
 async function endApplications(
   { run, record }: Transaction,
-  { tenantId, tenant, id }: Place,
+  { tenantId, tenant }: Omit<Place, 'id'>,
   audit: RemovalEntry,
-  own: readonly Row[] = [],
+  removed: RemovedRows,
 ): Promise<void> {
-  const removed = [...own, ...(await run(REMOVE_CHILDREN, [tenant, uuidKey(id)]))].map(toEnded);
-  if (removed.length === 0) return;
-  await record(audit(removed));
-  await removeRepliesOf(
-    run,
-    tenantId,
-    removed.map((one) => one.id),
-  );
+  const applications = removed.applications.map(toEnded);
+  const ids = applications.map(({ id }) => id);
+  const keys = [...removed.keys, ...(await removeKeysOf(run, tenant, ids))].map(toEnded);
+  if (applications.length + keys.length === 0) return;
+  await record(audit({ applications, keys }));
+  await removeRepliesOf(run, tenantId, ids);
 }
 
 /**
@@ -121,13 +93,30 @@ export async function removeApplication(
 ): Promise<boolean> {
   const own = await transaction.run(REMOVE, [of.tenant, uuidKey(of.id), of.revision]);
   if (own.length === 0) return false;
-  await endApplications(transaction, of, audit, own);
+  const children = await transaction.run(REMOVE_CHILDREN, [of.tenant, uuidKey(of.id)]);
+  await endApplications(transaction, of, audit, { applications: [...own, ...children], keys: [] });
+  return true;
+}
+
+/**
+ * Removes a key, and the applications that were created with it. Writes the entry of the removed ones. Resolves to false
+ * if the application has no such key.
+ */
+export async function removeKey(
+  transaction: Transaction,
+  { keyId, ...of }: Place & { readonly keyId: string },
+  audit: RemovalEntry,
+): Promise<boolean> {
+  const key = [of.tenant, uuidKey(of.id), uuidKey(keyId)];
+  const keys = await transaction.run(REMOVE_KEY, key);
+  if (keys.length === 0) return false;
+  await endApplications(transaction, of, audit, { applications: await transaction.run(REMOVE_MINTED, key), keys });
   return true;
 }
 
 /**
  * Inserts an application in a transaction. Throws `write_conflict` unless it is under the tenant's newest data key, and
- * `unauthenticated` if its tenant or creator is gone, or the creator has a new key: that change would no longer end it.
+ * `unauthenticated` if its tenant, creator or the creator's key is gone: that change would no longer end it.
  */
 export async function insertApplication(run: Run, record: ApplicationRecord, minting?: Minting): Promise<void> {
   const found = await findNumber(run, record.tenant_id);
@@ -135,7 +124,8 @@ export async function insertApplication(run: Run, record: ApplicationRecord, min
   if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
   if (record.parent_id !== undefined) {
     const parent = [found.tenant, uuidKey(record.parent_id)];
-    if ((await run(EXISTS, [...parent, minting?.key_hash])).length === 0) throw new Problem('unauthenticated');
+    const key = uuidKey(record.parent_key_id ?? '');
+    if ((await run(KEY_EXISTS, [...parent, key])).length === 0) throw new Problem('unauthenticated');
     const [[live, next] = []] = minting ? await run(LIVE_CHILDREN, [...parent, minting.now, minting.latest]) : [];
     if (minting) requireRoom(minting, storedNumber(live), optionally(storedInstant)(next));
   }
@@ -144,9 +134,10 @@ export async function insertApplication(run: Run, record: ApplicationRecord, min
 
 export function applicationMethods(connections: Connections) {
   return {
-    insertApplication: (application, audit, minting) =>
+    insertApplication: (application, audit, { key, minting } = {}) =>
       connections.change(async (transaction) => {
         await insertApplication(transaction.run, application, minting);
+        if (key !== undefined) await insertKey(transaction.run, key);
         await transaction.record(audit);
       }),
 
@@ -170,19 +161,33 @@ export function applicationMethods(connections: Connections) {
       });
     },
 
-    replaceApplication: ({ tenant_id: tenantId, ...application }, expectedRevision, audit, ended) =>
+    replaceApplication: ({ tenant_id: tenantId, ...application }, expectedRevision, audit, regenerated) =>
       changeTenant(connections, tenantId, audit, async (transaction, { tenant, dataKey }) => {
         const { id, key_id } = application;
         if (dataKey !== key_id) throw new Problem('write_conflict');
-        const key = [tenant, uuidKey(id), expectedRevision];
-        if ((await transaction.run(REPLACE, [...APPLICATION.changes(application), ...key])).length === 0) return false;
-        if (ended !== undefined) await endApplications(transaction, { tenantId, tenant, id }, ended);
+        const { run } = transaction;
+        const at = [tenant, uuidKey(id)];
+        const changes = [...APPLICATION.changes(application), ...at, expectedRevision];
+        if ((await run(REPLACE, changes)).length === 0) return false;
+        if (regenerated === undefined) return true;
+        const { key, ended } = regenerated;
+        if (!(await insertKey(run, key))) throw new Undo(false);
+        const keys = await removeKeysOf(run, tenant, [id], key.id);
+        await endApplications(transaction, { tenantId, tenant }, ended, {
+          applications: await run(REMOVE_CHILDREN, at),
+          keys,
+        });
         return true;
       }),
 
     deleteApplication: (tenantId, id, expectedRevision, audit) =>
       changeTenant(connections, tenantId, undefined, (transaction, { tenant }) =>
         removeApplication(transaction, { tenantId, tenant, id, revision: expectedRevision }, audit),
+      ),
+
+    deleteApplicationKey: (tenantId, applicationId, id, audit) =>
+      changeTenant(connections, tenantId, undefined, (transaction, { tenant }) =>
+        removeKey(transaction, { tenantId, tenant, id: applicationId, keyId: id }, audit),
       ),
   } satisfies Partial<Store>;
 }

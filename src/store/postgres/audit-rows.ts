@@ -28,8 +28,9 @@ const TAIL = `SELECT sequence, at, sealed, link FROM (SELECT * FROM vault.audit
 const MAC = 'SELECT mac FROM vault.header';
 const TENANTS = `SELECT n.id, n.revision, array(SELECT key_id FROM vault.tenant_key k WHERE k.tenant = n.tenant)
     FROM vault.tenant n`;
-const APPLICATIONS =
-  'SELECT n.id, a.id, a.revision FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant';
+/** Selects all rows of a table: tenant, id, revision. */
+const everyRevision = (table: 'application' | 'application_key') =>
+  `SELECT n.id, a.id, a.revision FROM vault.${table} a JOIN vault.tenant n ON n.tenant = a.tenant`;
 /** Selects the sequences of the wanted rows that the log index lacks. */
 const FIND_UNLOGGED = `SELECT DISTINCT w.sequence FROM unnest($1::bigint[], $2::uuid[]) w (sequence, blind)
     LEFT JOIN LATERAL (SELECT true AS found FROM vault.audit_index
@@ -85,25 +86,23 @@ export function auditMethods({ read, readSlow, readSnapshot, change, join }: Con
 
     scanAuthority: (limit) =>
       readSnapshot(async (run) => {
-        const [rows, mac, tenants, applications] = await Promise.all([
+        const [rows, mac, tenants, applications, keys] = await Promise.all([
           run(TAIL, [limit]),
           run(MAC),
           run(TENANTS),
-          run(APPLICATIONS),
+          run(everyRevision('application')),
+          run(everyRevision('application_key')),
         ]);
         return {
           rows: rows.map(toEntry),
           mac: storedBytes(firstValue(mac)),
-          tenants: tenants.map(([id, revision, keys]) => ({
+          tenants: tenants.map(([id, revision, own]) => ({
             id: storedUuid(id),
             revision: storedNumber(revision),
-            keys: storedList(keys).map(storedNumber),
+            keys: storedList(own).map(storedNumber),
           })),
-          applications: applications.map(([tenant_id, id, revision]) => ({
-            tenant_id: storedUuid(tenant_id),
-            id: storedUuid(id),
-            revision: storedNumber(revision),
-          })),
+          applications: applications.map(toRevision),
+          keys: keys.map(toRevision),
         };
       }),
 
@@ -150,4 +149,8 @@ export function auditMethods({ read, readSlow, readSnapshot, change, join }: Con
         });
       }),
   } satisfies Partial<Store>;
+}
+
+function toRevision([tenant_id, id, revision]: Row) {
+  return { tenant_id: storedUuid(tenant_id), id: storedUuid(id), revision: storedNumber(revision) };
 }

@@ -4,6 +4,7 @@ import { LAST_INSTANT, storedText } from '../rows/stored-value.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { schemaStatements } from './schema.ts';
 
+const DAY_MS = 86_400_000;
 const NO_TENANT = 'belongs to a tenant that does not exist';
 
 /** The schema that holds the tables. */
@@ -76,7 +77,7 @@ const CHECKS: readonly string[] = [
       UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
         AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
   }),
-  ...['tenant_key', 'application', 'container_set', 'reply', 'token_count'].flatMap((table) =>
+  ...['tenant_key', 'application', 'application_key', 'container_set', 'reply', 'token_count'].flatMap((table) =>
     checksOf(table, {
       [NO_TENANT]: `SELECT DISTINCT 'tenant ' || tenant FROM vault.${table} WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)`,
     }),
@@ -101,6 +102,19 @@ const CHECKS: readonly string[] = [
     'was created by an application that no longer exists': `
       SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM vault.application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
+    'was created with an API key that no longer exists': `
+      SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+      (SELECT 1 FROM vault.application_key k WHERE k.tenant = a.tenant AND k.id = a.parent_key_id)`,
+    'has counted fewer API keys than it has had': `
+      SELECT a.id::text FROM vault.application a WHERE a.key_version <
+      (SELECT max(version) FROM vault.application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
+  }),
+  ...checksOf('application_key', {
+    'belongs to an application that does not exist': `
+      SELECT k.id::text FROM vault.application_key k WHERE NOT EXISTS
+      (SELECT 1 FROM vault.application a WHERE a.tenant = k.tenant AND a.id = k.application_id)`,
+    'was last used before it was created': `
+      SELECT id::text FROM vault.application_key WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
   }),
   ...checksOf('container_set', {
     'is not named by its containers': `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT

@@ -1,4 +1,5 @@
 import type { Store } from '../../core/ports.ts';
+import { applicationKeyMethods } from './application-key-rows.ts';
 import { applicationMethods } from './application-rows.ts';
 import { auditMethods } from './audit-rows.ts';
 import type { Connections } from './connections.ts';
@@ -19,6 +20,7 @@ export function postgresStore(connections: Connections): Store {
   return {
     ...tenantMethods(connections),
     ...applicationMethods(connections),
+    ...applicationKeyMethods(connections),
     ...tokenReads(connections),
     ...writes,
     ...findTokensMethods(connections),

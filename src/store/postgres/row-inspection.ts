@@ -2,10 +2,12 @@ import type { InspectedRecords } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
 import { decoded, storedNumber, storedText } from '../rows/stored-value.ts';
-import { APPLICATION, findNumber, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
+import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { REPLY } from './reply-rows.ts';
 import { type Row, storedList } from './sql-client.ts';
+import { findNumber } from './tenant-number.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { storedBlind, uuid } from './uuid-text.ts';
 
@@ -38,6 +40,11 @@ const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRec
     sql: `SELECT a.id::text, ${APPLICATION.of('a')} FROM vault.application a
       WHERE a.tenant = $1 AND ($2 = '' OR a.id > nullif($2, '')::uuid) ORDER BY a.id LIMIT $3`,
     decode: toApplicationRecord,
+  },
+  application_key: {
+    sql: `SELECT k.id::text, ${APPLICATION_KEY.of('k')} FROM vault.application_key k
+      WHERE k.tenant = $1 AND ($2 = '' OR k.id > nullif($2, '')::uuid) ORDER BY k.id LIMIT $3`,
+    decode: toApplicationKeyRecord,
   },
   tombstone: {
     sql: tokenRows(TOMBSTONE.of('t'), 'NOT NULL'),

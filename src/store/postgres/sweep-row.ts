@@ -1,8 +1,8 @@
-import type { EndedRecord } from '../../core/audit/ports.ts';
+import type { EndedApplications } from '../../core/application-ports.ts';
 import type { LeftRows, Store } from '../../core/ports.ts';
 import { noLeftRows } from '../rows/left-rows.ts';
 import { decoded, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
-import { removeApplication } from './application-rows.ts';
+import { removeApplication, removeKey } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
 import { firstValue, type Row } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -23,7 +23,8 @@ const optionalInstant = optionally(storedInstant);
 function expiries(aggregate: 'min' | 'max', condition: string): string {
   return `SELECT ${aggregate}(expires_at) AS at FROM vault.token
       WHERE expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at ${condition}
-    UNION ALL SELECT ${aggregate}(expires_at) FROM vault.application WHERE expires_at IS NOT NULL AND expires_at ${condition}`;
+    UNION ALL SELECT ${aggregate}(expires_at) FROM vault.application WHERE expires_at IS NOT NULL AND expires_at ${condition}
+    UNION ALL SELECT ${aggregate}(expires_at) FROM vault.application_key WHERE expires_at IS NOT NULL AND expires_at ${condition}`;
 }
 const LATEST = `SELECT max(at) FROM (${expiries('max', '<= $1')}) e`;
 const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
@@ -31,12 +32,19 @@ const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
+type Expiring = 'application' | 'application_key';
+
 /** Parameters: now, limit, the rows to leave out. Earliest expiry first. */
 const EXPIRED_TOKENS = `SELECT t.token, n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
 WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL AND t.token <> ALL ($3::bigint[])
 ORDER BY t.expires_at LIMIT $2`;
-const EXPIRED_APPLICATIONS = `SELECT a.application, n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
-WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL AND a.application <> ALL ($3::bigint[]) ORDER BY a.expires_at LIMIT $2`;
+const expiredRows = (table: Expiring, columns: string) =>
+  `SELECT a.${table}, n.tenant, n.id, ${columns} FROM vault.${table} a JOIN vault.tenant n ON n.tenant = a.tenant
+WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL AND a.${table} <> ALL ($3::bigint[]) ORDER BY a.expires_at LIMIT $2`;
+const EXPIRED = {
+  application: expiredRows('application', 'a.id'),
+  application_key: expiredRows('application_key', 'a.application_id, a.id'),
+} as const;
 
 const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED';
 /** Parameters: tenant, limit. Each returns the number of removed rows. */
@@ -67,8 +75,9 @@ function orLeave<T>(left: LeftRows[keyof LeftRows], row: unknown, decode: () => 
   return result;
 }
 
-function toEnded([tenant, tenantId, id]: Row) {
-  return { tenant: storedNumber(tenant), tenantId: storedUuid(tenantId), id: storedUuid(id) };
+function toPlace([tenant, tenantId, id, keyId]: Row, table: Expiring) {
+  const place = { tenant: storedNumber(tenant), tenantId: storedUuid(tenantId), id: storedUuid(id) };
+  return table === 'application' ? place : { ...place, keyId: storedUuid(keyId) };
 }
 
 /** The removal of expired records also removes the tokens of removed tenants. */
@@ -107,16 +116,17 @@ export function sweepMethods({ read, readSlow, change }: Connections, { deleteTo
       const rest = limit - removed - (left.token.size - size);
       const ended = await change(async (transaction) => {
         let count = 0;
-        for (const [row, ...columns] of await transaction.run(EXPIRED_APPLICATIONS, [
-          now,
-          rest,
-          [...left.application],
-        ])) {
-          const ended = orLeave(left.application, row, () => toEnded(columns));
-          if (ended === undefined) continue;
-          const audit = (removed: readonly EndedRecord[]) => recorder.recordRemoval(ended.tenantId, removed);
-          // An earlier turn of this loop may have removed the row as a child of its application.
-          if (await removeApplication(transaction, ended, audit)) count += 1;
+        for (const table of ['application', 'application_key'] as const) {
+          const values = [now, rest - count, [...left[table]]];
+          for (const [row, ...columns] of await transaction.run(EXPIRED[table], values)) {
+            const place = orLeave(left[table], row, () => toPlace(columns, table));
+            if (place === undefined) continue;
+            const audit = (ended: EndedApplications) => recorder.recordRemoval(place.tenantId, table, ended);
+            // An earlier turn of this loop may have removed the row with its application.
+            const isRemoved =
+              'keyId' in place ? removeKey(transaction, place, audit) : removeApplication(transaction, place, audit);
+            if (await isRemoved) count += 1;
+          }
         }
         return count;
       });

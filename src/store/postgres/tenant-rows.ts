@@ -3,9 +3,11 @@ import { Problem } from '../../core/problem.ts';
 import { KEY, tenantColumns } from '../rows/record-columns.ts';
 import { staleBatch, WALKED_AT_ONCE } from '../rows/stale-batch.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { APPLICATION, changeTenant, insertApplication, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION_KEY, insertKey, toApplicationKeyRecord } from './application-key-rows.ts';
+import { APPLICATION, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
+import { changeTenant } from './tenant-number.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { uuid, uuidKey } from './uuid-text.ts';
 
@@ -25,22 +27,23 @@ const KEYS =
 
 export const TENANT_READS = named({
   findTenant: `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
-  findAuthority: `SELECT ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
-      FROM (SELECT * FROM vault.application WHERE key_hash = $1 OFFSET 0) a
+  findAuthority: `SELECT ${APPLICATION_KEY.of('c')}, ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
+      FROM (SELECT * FROM vault.application_key WHERE hash = $1 OFFSET 0) c
+      JOIN LATERAL (SELECT * FROM vault.application WHERE tenant = c.tenant AND id = c.application_id OFFSET 0) a ON true
       JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
-      WHERE a.expires_at IS NULL OR a.expires_at > $2`,
+      WHERE (c.expires_at IS NULL OR c.expires_at > $2) AND (a.expires_at IS NULL OR a.expires_at > $2)`,
 });
 const LIST = `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM vault.tenant n ${KEYS} ORDER BY n.created_at, n.id, k.key_id`;
 
 const GENERATION = 'SELECT generation FROM vault.header';
 const INSERT = numbered(`${TENANT.insertInto('vault.tenant', 'data_key_id', 'index_key_id')} RETURNING tenant`);
-const INSERT_KEY = numbered(KEY.insertInto('vault.tenant_key', 'tenant'));
+const INSERT_TENANT_KEY = numbered(KEY.insertInto('vault.tenant_key', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.tenant SET ${TENANT.assigned()} WHERE tenant = ? AND revision = ? RETURNING 1`);
 
 /** The removals of a tenant, except of its tokens: `purgeTokens` removes these, which nobody can open any more. */
 const REMOVALS: readonly string[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
-  ...['reply', 'token_count', 'container_set', 'application', 'tenant_key', 'tenant'].map(
+  ...['reply', 'token_count', 'container_set', 'application_key', 'application', 'tenant_key', 'tenant'].map(
     (table) => `DELETE FROM vault.${table} WHERE tenant = $1`,
   ),
 ];
@@ -51,6 +54,7 @@ const setNewest = (purpose: WrappedKey['purpose']) =>
 const IS_IN_USE = `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant = $1 AND (key_id = $2 OR index_key_id = $2)
       GROUP BY type, key_id, index_key_id HAVING sum(live) <> 0)
     OR EXISTS (SELECT 1 FROM vault.application WHERE tenant = $1 AND key_id = $2)
+    OR EXISTS (SELECT 1 FROM vault.application_key WHERE tenant = $1 AND key_id = $2)
     OR EXISTS (SELECT 1 FROM vault.reply WHERE tenant = $1 AND key_id = $2)
     OR EXISTS (SELECT 1 FROM vault.tenant WHERE tenant = $1 AND key_id = $2)`;
 /** Removes a key. The container sets under an index key have no more tokens. */
@@ -61,6 +65,7 @@ const REMOVE_KEY = `WITH sets AS (DELETE FROM vault.container_set WHERE tenant =
 const COUNT_STALE = `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_count
     WHERE tenant = n.tenant AND (key_id < $2 OR index_key_id < $3))::bigint
   + (SELECT count(*) FROM vault.application WHERE tenant = n.tenant AND key_id < $2)
+  + (SELECT count(*) FROM vault.application_key WHERE tenant = n.tenant AND key_id < $2)
   + (SELECT count(*) FROM vault.reply WHERE tenant = n.tenant AND key_id < $2) + (n.key_id < $2)::integer
 FROM vault.tenant n WHERE n.id = $1`;
 const WALK = `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
@@ -78,8 +83,8 @@ async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolea
   return keys.every(({ generation }) => generation === current);
 }
 
-function insertKey(run: Run, tenant: number, key: WrappedKey) {
-  return run(INSERT_KEY, [...KEY.values(key), tenant]);
+function insertTenantKey(run: Run, tenant: number, key: WrappedKey) {
+  return run(INSERT_TENANT_KEY, [...KEY.values(key), tenant]);
 }
 
 function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): number | undefined {
@@ -89,15 +94,16 @@ function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): nu
 
 export function tenantMethods(connections: Connections) {
   return {
-    insertTenant: (record, keys, application, audit) =>
+    insertTenant: (record, keys, { application, key }, audit) =>
       connections.change(async (transaction) => {
         const { run } = transaction;
         const [dataKey, indexKey] = [newest(keys, 'data'), newest(keys, 'index')];
         const isCurrent = dataKey === record.key_id && indexKey !== undefined && (await areCurrent(run, keys));
         if (!isCurrent) throw new Problem('write_conflict');
         const tenant = storedNumber(firstValue(await run(INSERT, [...TENANT.values(record), dataKey, indexKey])));
-        await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
+        await Promise.all(keys.map((one) => insertTenantKey(run, tenant, one)));
         await insertApplication(run, application);
+        await insertKey(run, key);
         await transaction.record(audit);
       }),
 
@@ -110,8 +116,12 @@ export function tenantMethods(connections: Connections) {
 
     async findAuthority(keyHash, now) {
       const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);
-      const owner = toTenantWithKeys(rows, APPLICATION.names.length);
-      return owner && { application: toApplicationRecord(owner.tenant.id, rows[0] ?? []), ...owner };
+      const at = APPLICATION_KEY.names.length;
+      const owner = toTenantWithKeys(rows, at + APPLICATION.names.length);
+      if (owner === undefined) return undefined;
+      const { id } = owner.tenant;
+      const [row = []] = rows;
+      return { key: toApplicationKeyRecord(id, row), application: toApplicationRecord(id, row.slice(at)), ...owner };
     },
 
     replaceTenant: (record, expectedRevision, audit) =>
@@ -131,7 +141,7 @@ export function tenantMethods(connections: Connections) {
       changeTenant(connections, tenantId, audit, async ({ run }, { tenant }) => {
         const others = await run(KEY_IDS, [tenant]);
         if (others.some(([id]) => storedNumber(id) >= key.key_id) || !(await areCurrent(run, [key]))) return false;
-        await insertKey(run, tenant, key);
+        await insertTenantKey(run, tenant, key);
         await run(setNewest(key.purpose), [tenant, key.key_id]);
         return true;
       }),

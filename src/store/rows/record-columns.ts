@@ -1,3 +1,4 @@
+import type { ApplicationKeyRecord } from '../../core/application-ports.ts';
 import type { ApplicationRecord, TenantRecord, TokenRecord, Tombstone, WrappedKey } from '../../core/ports.ts';
 import type { StoredReply } from '../../core/reply-ports.ts';
 import {
@@ -47,8 +48,9 @@ export function applicationColumns(uuid: Kind<string>) {
     {
       id: uuid,
       type: applicationType,
-      key_hash: bytes,
       parent_id: optional(uuid),
+      parent_key_id: optional(uuid),
+      key_version: number,
       created_by: optional(uuid),
       created_at: number,
       modified_by: optional(uuid),
@@ -58,7 +60,42 @@ export function applicationColumns(uuid: Kind<string>) {
       key_id: number,
       details: bytes,
     },
-    { fixed: ['id', 'type', 'parent_id', 'created_by', 'created_at'] },
+    // A change of the application must not undo `insertApplicationKey`.
+    { fixed: ['id', 'type', 'parent_id', 'parent_key_id', 'key_version', 'created_by', 'created_at'] },
+  );
+}
+
+export type ApplicationKeyColumns = Omit<ApplicationKeyRecord, 'tenant_id'>;
+
+/** The columns of an API key. Only its seal changes; the day is fixed: a rotation must not undo `markKeysUsed`. */
+export function applicationKeyColumns(uuid: Kind<string>) {
+  return columns<ApplicationKeyColumns>(
+    {
+      id: uuid,
+      application_id: uuid,
+      hash: bytes,
+      version: number,
+      created_by: optional(uuid),
+      created_at: number,
+      expires_at: optional(number),
+      revision: number,
+      key_id: number,
+      last_used_day: number,
+      seal: bytes,
+    },
+    {
+      fixed: [
+        'id',
+        'application_id',
+        'hash',
+        'version',
+        'created_by',
+        'created_at',
+        'expires_at',
+        'revision',
+        'last_used_day',
+      ],
+    },
   );
 }
 

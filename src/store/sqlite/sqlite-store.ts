@@ -1,4 +1,5 @@
-import type { AuditDraft, AuthorityDraft, EndedRecord } from '../../core/audit/ports.ts';
+import type { EndedApplications, RemovalEntry } from '../../core/application-ports.ts';
+import type { AuditDraft, AuthorityDraft } from '../../core/audit/ports.ts';
 import type { FileStore } from '../../core/maintenance-ports.ts';
 import type { ExpiryRecorder, Instant, LeftRows } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
@@ -8,6 +9,7 @@ import { Undo } from '../rows/undo.ts';
 import type { Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
 import { inspectTables } from './file/inspect-tables.ts';
+import { applicationKeyRows } from './tables/application-key-rows.ts';
 import { applicationRows } from './tables/application-rows.ts';
 import { auditRows } from './tables/audit-rows.ts';
 import { changeRow } from './tables/change-row.ts';
@@ -29,12 +31,13 @@ import { isExpired, tokenRows } from './tables/token-rows.ts';
 export function sqliteStore(session: Session): FileStore {
   const { connection } = session;
   const tenants = tenantRows(connection);
-  const applications = applicationRows(connection, tenants);
+  const keys = applicationKeyRows(connection, tenants);
+  const applications = applicationRows(connection, tenants, keys);
   const tokens = tokenRows(connection);
   const sets = containerSets(connection);
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
-  const rotation = keyRotation(connection, tenants, tokens, changes);
+  const rotation = keyRotation(connection, { tenants, tokens, changes, keys });
   const inspection = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
@@ -59,17 +62,19 @@ export function sqliteStore(session: Session): FileStore {
     return changed;
   }
 
-  /** Writes the entry of removed applications and removes the replies that were stored for their calls. */
-  function endApplications(
-    tenantId: string,
-    removed: readonly EndedRecord[],
-    audit: (removed: readonly EndedRecord[]) => AuthorityDraft,
-  ): void {
-    audits.appendAuthority(audit(removed));
+  /** Writes the entry of removed applications and keys, and removes the replies to the applications. */
+  function recordEnd(tenantId: string, ended: EndedApplications, audit: RemovalEntry): void {
+    audits.appendAuthority(audit(ended));
     replies.removeOf(
       tenantId,
-      removed.map(({ id }) => id),
+      ended.applications.map(({ id }) => id),
     );
+  }
+
+  /** Records what a change has removed. Returns whether it has removed something. */
+  function removed(tenantId: string, ended: EndedApplications | undefined, audit: RemovalEntry): boolean {
+    if (ended !== undefined) recordEnd(tenantId, ended, audit);
+    return ended !== undefined;
   }
 
   /**
@@ -84,13 +89,20 @@ export function sqliteStore(session: Session): FileStore {
 
   function sweep(now: Instant, limit: number, expiryRecorder: ExpiryRecorder, left: LeftRows = noLeftRows()): number {
     const { size } = left.token;
-    const removed = changes.removeExpired(now, limit, expiryRecorder, left.token);
-    for (const audit of removed) audits.append(audit);
-    const ended = applications.removeExpired(now, limit - removed.length - (left.token.size - size), left.application);
-    for (const { tenant_id, records } of ended) {
-      endApplications(tenant_id, records, () => expiryRecorder.recordRemoval(tenant_id, records));
+    const tokens = changes.removeExpired(now, limit, expiryRecorder, left.token);
+    for (const audit of tokens) audits.append(audit);
+    let count = tokens.length;
+    let room = limit - count - (left.token.size - size);
+    for (const table of ['application', 'application_key'] as const) {
+      const { size } = left[table];
+      const removals = applications.removeExpired(table, now, room, left[table]);
+      for (const { tenant_id, expired, ended } of removals) {
+        recordEnd(tenant_id, ended, () => expiryRecorder.recordRemoval(tenant_id, expired, ended));
+      }
+      count += removals.length;
+      room -= removals.length + left[table].size - size;
     }
-    return removed.length + ended.length;
+    return count;
   }
 
   function findPresented(tenantId: string, id: string, now: Instant, tenant = tenants.find(tenantId)) {
@@ -117,16 +129,18 @@ export function sqliteStore(session: Session): FileStore {
     readNow: (query) => session.readNow(() => query(snapshotReads())),
     findAuthority: (keyHash, now) =>
       session.read(() => {
-        const found = applications.findByKeyHash(keyHash, now);
+        const found = keys.findByHash(keyHash, now);
         const owner = found && tenants.findWithKeysByNumber(found.tenant);
-        return found && owner && { application: found.record, ...owner };
+        const application = found && applications.find(found.record.tenant_id, found.record.application_id, now);
+        return owner && application && { key: found.record, application, ...owner };
       }),
     ping: () => session.ping(),
 
-    insertTenant: (tenant, keys, application, audit) =>
+    insertTenant: (tenant, tenantKeys, { application, key }, audit) =>
       session.write('added', () => {
-        tenants.insert(tenant, keys);
+        tenants.insert(tenant, tenantKeys);
         applications.insert(application);
+        keys.insert(key);
         audits.appendAuthority(audit);
       }),
     findTenant: (id) => session.read(() => tenants.findWithKeys(id)),
@@ -136,27 +150,36 @@ export function sqliteStore(session: Session): FileStore {
     deleteTenant: (id, audit) => destroy(() => audited(tenants.remove(id), audit)),
     usage: (tenantId, month, now) => session.read(() => counts.usage(tenantId, month, now)),
 
-    insertApplication: (application, audit, minting) =>
+    insertApplication: (application, audit, { key, minting } = {}) =>
       session.write('added', () => {
         applications.insert(application, minting);
+        if (key !== undefined) keys.insert(key);
         recordAuthority(audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
     findApplications: (filter, page, now) => session.read(() => applications.page(filter, page, now)),
-    replaceApplication: (application, expectedRevision, audit, ended) =>
+    replaceApplication: (application, expectedRevision, audit, regenerated) =>
       session.write('removed', () => {
         if (!applications.replace(application, expectedRevision)) return false;
-        const removed = ended === undefined ? [] : applications.removeChildren(application);
-        if (ended !== undefined && removed.length > 0) endApplications(application.tenant_id, removed, ended);
+        if (regenerated !== undefined) {
+          if (!keys.insert(regenerated.key)) throw new Undo(false);
+          const ended = applications.removeKeys(application, regenerated.key);
+          if (ended.keys.length > 0) recordEnd(application.tenant_id, ended, regenerated.ended);
+        }
         return audited(true, audit);
       }),
     deleteApplication: (tenantId, id, expectedRevision, audit) =>
-      session.write('removed', () => {
-        const removed = applications.remove(tenantId, id, expectedRevision);
-        if (removed === undefined) return false;
-        endApplications(tenantId, removed, audit);
-        return true;
+      session.write('removed', () => removed(tenantId, applications.remove(tenantId, id, expectedRevision), audit)),
+    findApplicationKeys: (...query) => session.read(() => keys.list(...query)),
+    insertApplicationKey: (key, { most, now }, audit) =>
+      session.write('added', () => {
+        replies.requireFree(audit);
+        keys.requireRoom(key, most, now);
+        return audited(keys.insert(key), audit);
       }),
+    deleteApplicationKey: (tenantId, applicationId, id, audit) =>
+      session.write('removed', () => removed(tenantId, applications.removeKey(tenantId, applicationId, id), audit)),
+    markKeysUsed: (...used) => session.write('added', () => keys.markUsed(...used)),
     findReply: (...query) => session.read(() => replies.find(...query)),
 
     insertToken: (token, indexes, options, audit) =>
@@ -210,6 +233,7 @@ export function sqliteStore(session: Session): FileStore {
         mac: readHeader(connection)?.mac ?? new Uint8Array(),
         tenants: tenants.revisions(),
         applications: applications.revisions(),
+        keys: keys.revisions(),
       })),
     acceptLoss() {
       throw new Problem('integrity_failure', { cause: new Error('the audit of the open file went back') });
@@ -252,6 +276,8 @@ export function sqliteStore(session: Session): FileStore {
     findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),
     findStaleApplications: (...query) => session.read(() => rotation.staleApplications(...query)),
     findStaleReplies: (tenantId, { key_id }, limit) => session.read(() => replies.findStale(tenantId, key_id, limit)),
+    findStaleApplicationKeys: (...query) => session.read(() => rotation.staleKeys(...query)),
+    resealApplicationKeys: (...resealed) => session.write('removed', () => rotation.resealKeys(...resealed)),
     resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
     resealReplies: (tenantId, resealed) => session.write('removed', () => replies.reseal(tenantId, resealed)),
     async removeAllTokens(tenantId, keyIds, entries) {

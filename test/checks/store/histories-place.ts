@@ -12,7 +12,7 @@ const KEPT = 'kept';
 
 /** The tables with records, in the order of writing: of two rows at one place, the first stays. */
 const TABLES = [
-  ...['header', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'container_set'],
+  ...['header', 'tenant', 'tenant_key', 'application', 'application_key', 'token', 'token_index', 'container_set'],
   ...['audit', 'audit_index'],
 ];
 
@@ -46,7 +46,7 @@ const KEEP = [
 const RESTORE = [
   `TRUNCATE ${CHANGED.map((table) => `vault.${table}`)} RESTART IDENTITY;`,
   ...CHANGED.map((table) => `INSERT INTO vault.${table} OVERRIDING SYSTEM VALUE TABLE ${KEPT}.${table};`),
-  ...['tenant', 'application'].map(
+  ...['tenant', 'application', 'application_key'].map(
     (table) =>
       `SELECT setval(pg_get_serial_sequence('vault.${table}', '${table}'), max(${table})) FROM vault.${table};`,
   ),

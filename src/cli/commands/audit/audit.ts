@@ -20,7 +20,7 @@ import { withAdmin } from '../on-file.ts';
 const LIST_FLAGS = {
   limit: flag('--limit <number>', 'the largest number of entries (default: 50)'),
   application: flag('--application <id>', 'only calls of this application', 'VAULT_AUDIT_APPLICATION'),
-  entity: flag('--entity <id>', 'only calls on this token or application', 'VAULT_AUDIT_ENTITY'),
+  entity: flag('--entity <id>', 'only calls on this token, application or API key', 'VAULT_AUDIT_ENTITY'),
   action: flag('--action <name>', 'only this action: createToken, getToken, expireToken, …', 'VAULT_AUDIT_ACTION'),
   denied: flag('--denied', 'only denied calls', 'VAULT_AUDIT_DENIED'),
   since: flag('--since <time>', 'only entries since this ISO 8601 time or age (15m, 24h)', 'VAULT_AUDIT_SINCE'),
@@ -157,7 +157,8 @@ function damaged(error: unknown): never {
 
 function shownEvent(placed: PlacedEvent) {
   const { sequence, n, at, event } = placed;
-  const { action, status, revealed, application_id, tenant_id, peer, revision, entities, counted } = event;
+  const { action, status, revealed, application_id, actor_name, api_key_id, counted, ...rest } = event;
+  const { tenant_id, peer, revision, entities, names } = rest;
   return {
     sequence: `${sequence}.${n}`,
     at: formatInstant(at),
@@ -168,10 +169,13 @@ function shownEvent(placed: PlacedEvent) {
     first_at: counted && formatInstant(counted.first_at),
     last_at: counted && formatInstant(counted.last_at),
     application_id,
+    actor_name,
+    actor_key_id: api_key_id,
     tenant_id,
     peer,
     revision,
     entities,
+    names,
   };
 }
 

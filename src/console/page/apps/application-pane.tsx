@@ -8,6 +8,7 @@ import { CommandLine, CopyButton, Key, Time } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
 import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
+import { ApplicationKeys } from './application-keys.tsx';
 import { EndKey } from './end-key.tsx';
 import { Reached, useReach } from './reach.tsx';
 
@@ -93,6 +94,7 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
       {application.can_create_expiring_applications && (
         <p class="note">May create expiring applications within its own reach.</p>
       )}
+      <ApplicationKeys application={application} />
       <CommandLine text={`vault apps get ${id}`} />
       {ending !== undefined && (
         <EndKey how={ending} {...{ application, all, closed }} onClose={() => setEnding(undefined)} />

@@ -19,7 +19,7 @@ interface EndKeyOptions {
 }
 
 /**
- * Asks for the application's name, then deletes the application or replaces its key. Both make the key invalid at once.
+ * Asks for the application's name, then deletes the application or replaces its keys. Both end its keys at once.
  */
 export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions) {
   const { id, name } = application;
@@ -44,10 +44,10 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
       onClose={onClose}
     >
       <p>
-        The API key of <b>{name}</b> stops working at once.{' '}
+        All API keys of <b>{name}</b> stop working at once.{' '}
         {isDelete ? 'Its tokens remain.' : 'The new key is shown once.'}
       </p>
-      {isOwn(id) && <p class="warning">This console uses the key and will lose its access.</p>}
+      {isOwn(id) && <p class="warning">This console uses one of them and will lose its access.</p>}
       {children.length > 0 && (
         <>
           <p>These expiring applications end, too:</p>

@@ -20,6 +20,7 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
   const { place, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
   const { id: _first, entity_id: _one, ...more } = rest;
   const [entity] = entities;
+  const kind = type.replaceAll('_', ' ');
   return (
     <Pane title={message.replace(/\.$/, '')} subject={place} closed={closed}>
       <dl class="facts">
@@ -34,7 +35,9 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
               <Actor of={event} names={names} />
             </a>
           ) : (
-            <code>{actor ?? 'the vault, or the operator of its file'}</code>
+            <>
+              {actor !== undefined && event.actor_name} <code>{actor ?? 'the vault, or the operator of its file'}</code>
+            </>
           )}
           {actor !== undefined && <Only filter={{ actor }} of="this actor" />}
         </dd>
@@ -47,7 +50,7 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
         <dd>
           <Result of={event} />
         </dd>
-        <dt>{entities.length > 1 ? `${number(entities.length)} ${type}s` : type}</dt>
+        <dt>{entities.length > 1 ? `${number(entities.length)} ${kind}s` : kind}</dt>
         <dd>
           {entity === undefined && 'none'}
           {entities.map((id) => (

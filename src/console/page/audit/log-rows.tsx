@@ -37,12 +37,12 @@ interface ActorOptions {
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** Shows the name of the application, or its id when the name is unknown. */
-export function Actor({ of: { actor_id: id, actor_type: type }, names }: ActorOptions) {
+/** Shows the name of the application, that of the time of the call if it was deleted, or its id. */
+export function Actor({ of: { actor_id: id, actor_name: name, actor_type: type }, names }: ActorOptions) {
   if (id === undefined) return <span class="soft">{type}</span>;
   return (
     <span class="name" title={id}>
-      {names.get(id) ?? <code>{id.slice(0, 8)}…</code>}
+      {names.get(id) ?? name ?? <code>{id.slice(0, 8)}…</code>}
     </span>
   );
 }
@@ -63,8 +63,9 @@ function OperationName({ of: operation }: { readonly of: string }) {
 
 function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEvent }) {
   const [id] = entities;
-  if (id === undefined) return <span class="soft">{type}</span>;
-  return entities.length === 1 ? <code>{id}</code> : `${number(entities.length)} ${type}s`;
+  const kind = type.replaceAll('_', ' ');
+  if (id === undefined) return <span class="soft">{kind}</span>;
+  return entities.length === 1 ? <code>{id}</code> : `${number(entities.length)} ${kind}s`;
 }
 
 /** Shows the status of the reply, and whether it was denied or revealed plaintext. */

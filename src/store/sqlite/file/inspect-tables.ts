@@ -12,19 +12,29 @@ interface Check {
   readonly sql: string;
 }
 
+const DAY_MS = 86_400_000;
+
 /** Returns an SQL expression for a tenant's UUID, or for its number if the tenant has no row. */
 const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
 const CHECKS: readonly Check[] = [
-  ...['tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone', 'reply', 'counter'].map(
-    (table) => ({
-      table,
-      what: 'belongs to a tenant that does not exist',
-      sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)
+  ...[
+    'tenant_key',
+    'application',
+    'application_key',
+    'token',
+    'token_index',
+    'container_set',
+    'tombstone',
+    'reply',
+    'counter',
+  ].map((table) => ({
+    table,
+    what: 'belongs to a tenant that does not exist',
+    sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)
       ${table === 'counter' ? `AND NOT (${FILE_ROW})` : ''}`,
-    }),
-  ),
+  })),
   {
     table: 'counter',
     what: 'the note of the last sweep is missing',
@@ -40,6 +50,30 @@ const CHECKS: readonly Check[] = [
     what: 'was created by an application that no longer exists',
     sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
+  },
+  {
+    table: 'application',
+    what: 'was created with an API key that no longer exists',
+    sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+      (SELECT 1 FROM application_key k WHERE k.tenant = a.tenant AND k.id = a.parent_key_id)`,
+  },
+  {
+    table: 'application',
+    what: 'has counted fewer API keys than it has had',
+    sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.key_version <
+      (SELECT max(version) FROM application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
+  },
+  {
+    table: 'application_key',
+    what: 'belongs to an application that does not exist',
+    sql: `SELECT lower(hex(k.id)) AS id FROM application_key k WHERE NOT EXISTS
+      (SELECT 1 FROM application a WHERE a.tenant = k.tenant AND a.id = k.application_id)`,
+  },
+  {
+    table: 'application_key',
+    what: 'was last used before it was created',
+    sql: `SELECT lower(hex(id)) AS id FROM application_key
+      WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
   },
   {
     table: 'token',

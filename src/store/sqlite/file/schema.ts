@@ -16,6 +16,8 @@ export const BLIND_LENGTH = 16;
  *
  * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs. The ids of tokens are text,
  *   because lists sort and rules search by them. Times are `Instant`s.
+ * - `application_key` holds the API keys. `seal` is sealed and binds the other columns, except `last_used_day`.
+ *   `application.key_version` counts the keys that an application has had.
  * - `token_index` holds one entry for each blind index of a token, under the token's `set_number`: a list by one index
  *   merges backward walks over the sets, and its total counts entries. Both leave out the sets without visible tokens.
  *   `token.blinds` repeats the indexes, so that the entries of a token are found without another index.
@@ -96,8 +98,9 @@ export const SCHEMA: readonly string[] = [
   tenant INTEGER NOT NULL REFERENCES tenant,
   id BLOB NOT NULL,
   type INTEGER NOT NULL,
-  key_hash BLOB NOT NULL UNIQUE,
   parent_id BLOB,
+  parent_key_id BLOB,
+  key_version INTEGER NOT NULL,
   created_by BLOB,
   created_at INTEGER NOT NULL,
   modified_by BLOB,
@@ -111,6 +114,24 @@ export const SCHEMA: readonly string[] = [
   'CREATE INDEX application_newest ON application (tenant, created_at DESC, id)',
   'CREATE INDEX application_parent ON application (tenant, parent_id, expires_at) WHERE parent_id IS NOT NULL',
   'CREATE INDEX application_expiry ON application (expires_at, tenant) WHERE expires_at IS NOT NULL',
+  `CREATE TABLE application_key (
+  application_key INTEGER PRIMARY KEY,
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  id BLOB NOT NULL,
+  application_id BLOB NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  version INTEGER NOT NULL,
+  created_by BLOB,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
+  last_used_day INTEGER NOT NULL,
+  seal BLOB NOT NULL
+) STRICT`,
+  'CREATE UNIQUE INDEX application_key_id ON application_key (tenant, id)',
+  'CREATE INDEX application_key_application ON application_key (tenant, application_id)',
+  'CREATE INDEX application_key_expiry ON application_key (expires_at, tenant) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token (
   token INTEGER PRIMARY KEY,
   tenant INTEGER NOT NULL REFERENCES tenant,

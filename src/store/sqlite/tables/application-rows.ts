@@ -1,5 +1,9 @@
-import type { ApplicationFilter, Minting } from '../../../core/application-ports.ts';
-import type { EndedRecord } from '../../../core/audit/ports.ts';
+import type {
+  ApplicationFilter,
+  ApplicationKeyRecord,
+  EndedApplications,
+  Minting,
+} from '../../../core/application-ports.ts';
 import type { ApplicationRecord, Instant, LeftRows, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
@@ -7,6 +11,14 @@ import { type ApplicationColumns, applicationColumns } from '../../rows/record-c
 import { requireRoom } from '../../rows/require-room.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import {
+  type ApplicationKeyRows,
+  type EndedRow,
+  everyRow,
+  type RevisionRow,
+  revisionsOf,
+  toEnded,
+} from './application-key-rows.ts';
 import { leaveDamaged } from './leave-damaged.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
@@ -18,18 +30,28 @@ export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant_id: Buffer;
 }
 
-/** A removed application and the applications that it created. */
+type Expiring = 'application' | 'application_key';
+
+/** An expired application or key, and what ended with it. */
 export interface RemovedApplications {
   readonly tenant_id: string;
-  readonly records: readonly EndedRecord[];
+  readonly expired: Expiring;
+  readonly ended: EndedApplications;
 }
 
-interface EndedRow {
-  readonly id: Buffer;
-  readonly revision: number;
+interface ExpiredRow extends EndedRow {
+  readonly row: number;
+  readonly tenant: number;
+  readonly tenant_id: Buffer;
+  /** The application itself, or the one of an expired key. */
+  readonly application_id: Buffer;
 }
 
-const toEnded = ({ id, revision }: EndedRow): EndedRecord => ({ id: uuidText(id), revision });
+/** Selects expired rows, the earliest first. */
+const expiredRows = (table: Expiring, applicationId: string) => `
+  SELECT a.${table} AS row, a.tenant, n.id AS tenant_id, a.${applicationId} AS application_id, a.id, a.revision
+  FROM ${table} a INDEXED BY ${table}_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
+  WHERE a.expires_at <= ? AND a.${table} NOT IN (SELECT value FROM json_each(?)) ORDER BY a.expires_at LIMIT +?`;
 
 export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION.of('a')}
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
@@ -41,16 +63,10 @@ function among(column: 'id' | 'type' | 'parent_id', values: readonly string[] | 
 }
 
 /** Returns the functions for the table `application`. All are synchronous; writes need a transaction. */
-export function applicationRows(connection: Connection, tenants: TenantRows) {
+export function applicationRows(connection: Connection, tenants: TenantRows, keys: ApplicationKeyRows) {
   const { rows, value } = statements(connection);
-  const byKeyHash = rows<[Uint8Array, number], ApplicationRow>(
-    `${SELECT_APPLICATION} WHERE a.key_hash = +? AND ${LIVE}`,
-  );
   const byId = rows<[number, Buffer | null, number], ApplicationRow>(
     `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.id = +? AND ${LIVE}`,
-  );
-  const keyHash = value<[number, Buffer | null], Buffer>(
-    'SELECT key_hash FROM application WHERE tenant = +? AND id = +?',
   );
   const liveChildren = rows<[number, Buffer | null, number, number], { live: number; next: number | null }>(
     `SELECT count(*) AS live, min(expires_at) AS next FROM application
@@ -66,34 +82,50 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   const removeChildren = rows<[number, Buffer | null], EndedRow>(
     'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id, revision',
   );
+  const removeMinted = rows<[number, Buffer | null, Buffer | null], EndedRow>(
+    'DELETE FROM application WHERE tenant = +? AND parent_id = +? AND parent_key_id = +? RETURNING id, revision',
+  );
+  const everyRevision = rows<[], RevisionRow>(everyRow('application'));
   const orLeave = leaveDamaged(connection);
-  const expired = rows<[number, string, number], EndedRow & { application: number; tenant: number; tenant_id: Buffer }>(
-    `SELECT a.application, a.tenant, n.id AS tenant_id, a.id, a.revision
-     FROM application a INDEXED BY application_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
-     WHERE a.expires_at <= ? AND a.application NOT IN (SELECT value FROM json_each(?)) ORDER BY a.expires_at LIMIT +?`,
-  );
-  const removeRow = rows<[number]>('DELETE FROM application WHERE application = +?');
-  const everyRevision = rows<[], EndedRow & { tenant_id: Buffer }>(
-    'SELECT t.id AS tenant_id, a.id, a.revision FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant',
-  );
+  const expired = {
+    application: rows<[number, string, number], ExpiredRow>(expiredRows('application', 'id')),
+    application_key: rows<[number, string, number], ExpiredRow>(expiredRows('application_key', 'application_id')),
+  };
+  const removeExpiredRow = {
+    application: rows<[number]>('DELETE FROM application WHERE application = +?'),
+    application_key: rows<[number]>('DELETE FROM application_key WHERE application_key = +?'),
+  };
+
+  /** Returns removed applications, after removing their keys, too. */
+  function withKeys(tenant: number, removed: readonly EndedRow[]): EndedApplications {
+    const applications = removed.map(toEnded);
+    return {
+      applications,
+      keys: keys.removeOf(
+        tenant,
+        applications.map(({ id }) => id),
+      ),
+    };
+  }
+
+  /** Removes what ends with a row that was removed: of an application its children, of a key those that it created. */
+  function removeWith(table: Expiring, { tenant, application_id, ...row }: ExpiredRow): EndedApplications {
+    if (table === 'application') return withKeys(tenant, [row, ...removeChildren().all(tenant, row.id)]);
+    const ended = withKeys(tenant, removeMinted().all(tenant, application_id, row.id));
+    return { ...ended, keys: [toEnded(row), ...ended.keys] };
+  }
+
+  function find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {
+    const tenant = tenants.find(tenantId);
+    const row = tenant === undefined ? undefined : byId().get(tenant, uuidKey(id), now);
+    return row && toApplicationRecord(row);
+  }
 
   return {
-    findByKeyHash(keyHash: Uint8Array, now: Instant): { record: ApplicationRecord; tenant: number } | undefined {
-      const row = byKeyHash().get(keyHash, now);
-      return row && { record: toApplicationRecord(row), tenant: row.tenant };
-    },
+    find,
 
     /** Returns the revision of each application. */
-    revisions: () =>
-      everyRevision()
-        .all()
-        .map(({ tenant_id, ...row }) => ({ tenant_id: uuidText(tenant_id), ...toEnded(row) })),
-
-    find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {
-      const tenant = tenants.find(tenantId);
-      const row = tenant === undefined ? undefined : byId().get(tenant, uuidKey(id), now);
-      return row && toApplicationRecord(row);
-    },
+    revisions: () => revisionsOf(everyRevision()),
 
     page(filter: ApplicationFilter, page: PageRequest, now: Instant): PageOf<ApplicationRecord> {
       const { tenant_id, ids, types, parent_id, latest } = filter;
@@ -123,10 +155,9 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       const tenant = tenants.need(record.tenant_id);
       tenants.requireNewestKeys(tenant, record);
       if (record.parent_id !== undefined) {
+        // Reject an application whose creator or its key is gone: the removal of the key would no longer end it.
+        if (!keys.has(tenant, record.parent_id, record.parent_key_id)) throw new Problem('unauthenticated');
         const parent = uuidKey(record.parent_id);
-        const held = keyHash().get(tenant, parent);
-        // Reject an application whose creator is gone or has a new key: that change would no longer end it.
-        if (held === undefined || (minting && !held.equals(minting.key_hash))) throw new Problem('unauthenticated');
         const { live = 0, next } = (minting && liveChildren().get(tenant, parent, minting.now, minting.latest)) ?? {};
         if (minting) requireRoom(minting, live, next);
       }
@@ -142,34 +173,53 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     },
 
     /**
-     * Removes the application and its children and returns them. Returns undefined if the application is missing or has
-     * another revision.
+     * Removes the application, its children and their keys, and returns them. Returns undefined if the application is
+     * missing or has another revision.
      */
-    remove(tenantId: string, id: string, expectedRevision: number): readonly EndedRecord[] | undefined {
+    remove(tenantId: string, id: string, expectedRevision: number): EndedApplications | undefined {
       const tenant = tenants.find(tenantId);
       const key = uuidKey(id);
-      if (tenant === undefined || remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
-      return [{ id, revision: expectedRevision }, ...removeChildren().all(tenant, key).map(toEnded)];
-    },
-
-    /** Removes the applications that an application created, and returns them. */
-    removeChildren({ tenant_id, id }: ApplicationRecord): readonly EndedRecord[] {
-      const tenant = tenants.find(tenant_id);
-      return tenant === undefined ? [] : removeChildren().all(tenant, uuidKey(id)).map(toEnded);
+      if (tenant === undefined || key === null) return undefined;
+      if (remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
+      return withKeys(tenant, [{ id: key, revision: expectedRevision }, ...removeChildren().all(tenant, key)]);
     },
 
     /**
-     * Removes at most `limit` expired applications, earliest expiry first, and their children. Adds damaged rows to
-     * `left` and goes on without them.
+     * Removes the keys of an application except `kept`, and the applications that it created with their keys, and
+     * returns them.
      */
-    removeExpired(now: Instant, limit: number, left: LeftRows['application']): readonly RemovedApplications[] {
+    removeKeys({ tenant_id, id }: ApplicationRecord, kept: ApplicationKeyRecord): EndedApplications {
+      const tenant = tenants.need(tenant_id);
+      const own = keys.removeOf(tenant, [id], kept.id);
+      const ended = withKeys(tenant, removeChildren().all(tenant, uuidKey(id)));
+      return { ...ended, keys: [...own, ...ended.keys] };
+    },
+
+    /** Removes a key, and the applications that were created with it, and returns them. */
+    removeKey(tenantId: string, applicationId: string, id: string): EndedApplications | undefined {
+      const tenant = tenants.find(tenantId);
+      const own = tenant === undefined ? undefined : keys.remove(tenant, applicationId, id);
+      if (tenant === undefined || own === undefined) return undefined;
+      const ended = withKeys(tenant, removeMinted().all(tenant, uuidKey(applicationId), uuidKey(id)));
+      return { ...ended, keys: [own, ...ended.keys] };
+    },
+
+    /**
+     * Removes at most `limit` expired rows of a table, earliest expiry first, and what ends with them. Adds damaged rows
+     * to `left` and goes on without them.
+     */
+    removeExpired(
+      table: Expiring,
+      now: Instant,
+      limit: number,
+      left: LeftRows[Expiring],
+    ): readonly RemovedApplications[] {
       const ended: RemovedApplications[] = [];
-      for (const row of expired().all(now, JSON.stringify([...left]), limit)) {
-        const removed = orLeave(left, row.application, () => {
+      for (const row of expired[table]().all(now, JSON.stringify([...left]), limit)) {
+        const removed = orLeave(left, row.row, () => {
           // The row may be gone already: an earlier turn of this loop removes the children of its application.
-          if (removeRow().run(row.application).changes === 0) return undefined;
-          const records = [row, ...removeChildren().all(row.tenant, row.id)].map(toEnded);
-          return { tenant_id: uuidText(row.tenant_id), records };
+          if (removeExpiredRow[table]().run(row.row).changes === 0) return undefined;
+          return { tenant_id: uuidText(row.tenant_id), expired: table, ended: removeWith(table, row) };
         });
         if (removed !== undefined) ended.push(removed);
       }

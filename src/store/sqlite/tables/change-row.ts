@@ -17,13 +17,12 @@ export function changeRow(connection: Connection) {
   );
   const note = value<[], string>(`SELECT clock FROM counter WHERE ${FILE_ROW}`);
   const replace = rows<[string, string]>(`UPDATE counter SET clock = ? WHERE ${FILE_ROW} AND clock = +?`);
-  const latest = value<[Instant, Instant], Instant>(`
-    SELECT max(
-      ifnull((SELECT max(expires_at) FROM token WHERE expires_at <= ?), 0),
-      ifnull((SELECT max(expires_at) FROM application WHERE expires_at <= ?), 0))`);
-  const next = value<[Instant, Instant], Instant>(`
-    SELECT min(at) FROM (SELECT min(expires_at) AS at FROM token WHERE expires_at > ?
-      UNION ALL SELECT min(expires_at) FROM application WHERE expires_at > ?)`);
+  const expiries = (aggregate: 'min' | 'max', condition: string) =>
+    ['token', 'application', 'application_key']
+      .map((table) => `SELECT ${aggregate}(expires_at) AS at FROM ${table} WHERE expires_at ${condition} :now`)
+      .join(' UNION ALL ');
+  const latest = value<[{ readonly now: Instant }], Instant>(`SELECT max(at) FROM (${expiries('max', '<=')})`);
+  const next = value<[{ readonly now: Instant }], Instant>(`SELECT min(at) FROM (${expiries('min', '>')})`);
 
   return {
     isSweepDue: (now: Instant, interval: number): boolean => isDue().get(now - interval + 1, now + interval - 1) === 1,
@@ -34,7 +33,7 @@ export function changeRow(connection: Connection) {
 
     clockNote: (): string => storedText(note().get()),
     replaceClockNote: (text: string, expected: string): boolean => replace().run(text, expected).changes === 1,
-    latestExpiry: (now: Instant): Instant => latest().get(now, now) ?? 0,
-    nextExpiry: (now: Instant): Instant | undefined => next().get(now, now) ?? undefined,
+    latestExpiry: (now: Instant): Instant => latest().get({ now }) ?? 0,
+    nextExpiry: (now: Instant): Instant | undefined => next().get({ now }) ?? undefined,
   };
 }

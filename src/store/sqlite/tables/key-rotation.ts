@@ -1,8 +1,10 @@
+import type { ApplicationKeyRecord } from '../../../core/application-ports.ts';
 import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/maintenance-ports.ts';
 import type { ApplicationRecord, KeyIds, VaultHeader, WrappedKey } from '../../../core/ports.ts';
 import { staleBatch, WALKED_AT_ONCE } from '../../rows/stale-batch.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { readHeader, writeHeader } from '../file/header-table.ts';
+import type { ApplicationKeyRows } from './application-key-rows.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
@@ -15,8 +17,16 @@ interface StaleQuery extends KeyIds {
   readonly tenant: number;
 }
 
+/** The functions for the rows that a rotation seals again. */
+interface RotatedRows {
+  readonly tenants: TenantRows;
+  readonly tokens: TokenRows;
+  readonly changes: TokenChanges;
+  readonly keys: ApplicationKeyRows;
+}
+
 /** Returns the reads and writes of `vault keys`. All are synchronous; writes need a transaction. */
-export function keyRotation(connection: Connection, tenants: TenantRows, tokens: TokenRows, changes: TokenChanges) {
+export function keyRotation(connection: Connection, { tenants, tokens, changes, keys }: RotatedRows) {
   const { rows, value, lists } = statements(connection);
   const walk = lists<[StaleQuery & { readonly after: string }], readonly unknown[]>(
     `SELECT id, ${IS_STALE}, length(presented) + length(full) FROM token INDEXED BY token_id
@@ -28,6 +38,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
   const countStale = value<[StaleQuery], number>(
     `SELECT (SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +@tenant AND type > 0 AND ${IS_STALE})
            + (SELECT count(*) FROM application WHERE tenant = +@tenant AND key_id < @key_id)
+           + (SELECT count(*) FROM application_key WHERE tenant = +@tenant AND key_id < @key_id)
            + (SELECT count(*) FROM reply WHERE tenant = +@tenant AND key_id < @key_id)
            + (SELECT count(*) FROM tenant WHERE tenant = +@tenant AND key_id < @key_id)`,
   );
@@ -38,6 +49,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
     `SELECT EXISTS (SELECT 1 FROM counter WHERE tenant = +@tenant AND type > 0 AND count <> 0
                AND (key_id = +@key_id OR index_key_id = +@key_id))
            OR EXISTS (SELECT 1 FROM application WHERE tenant = +@tenant AND key_id = +@key_id)
+           OR EXISTS (SELECT 1 FROM application_key WHERE tenant = +@tenant AND key_id = +@key_id)
            OR EXISTS (SELECT 1 FROM reply WHERE tenant = +@tenant AND key_id = +@key_id)
            OR EXISTS (SELECT 1 FROM tenant WHERE tenant = +@tenant AND key_id = +@key_id)`,
   );
@@ -107,6 +119,16 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
     staleApplications(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationRecord[] {
       const tenant = tenants.find(tenantId);
       return tenant === undefined ? [] : staleApplications().all(tenant, key_id, limit).map(toApplicationRecord);
+    },
+
+    staleKeys(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationKeyRecord[] {
+      const tenant = tenants.find(tenantId);
+      return tenant === undefined ? [] : keys.stale(tenant, key_id, limit);
+    },
+
+    resealKeys(tenantId: string, resealed: readonly ApplicationKeyRecord[]): number {
+      const tenant = tenants.find(tenantId);
+      return tenant === undefined ? 0 : resealed.filter((key) => keys.reseal(tenant, key)).length;
     },
 
     reseal(tenantId: string, resealed: readonly ResealedToken[]): number {

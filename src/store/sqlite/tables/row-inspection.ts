@@ -4,6 +4,7 @@ import type { Tombstone } from '../../../core/ports.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { decoded, storedBytes, storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { type ApplicationKeyRow, SELECT_APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { REPLY, type ReplyRow } from './reply-rows.ts';
@@ -29,6 +30,9 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
   const applications = rows<[number, Buffer, number], ApplicationRow>(
     `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.id > ? ORDER BY a.id LIMIT +?`,
   );
+  const keys = rows<[number, Buffer, number], ApplicationKeyRow>(
+    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.id > ? ORDER BY k.id LIMIT +?`,
+  );
   const tombstones = rows<[number, string, number], StoredRow<Omit<Tombstone, 'tenant_id'>>>(
     `SELECT ${TOMBSTONE.of('tombstone')} FROM tombstone
        WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?`,
@@ -51,6 +55,10 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
       applications()
         .all(tenant, uuidKey(after) ?? Buffer.alloc(0), limit)
         .map((row) => inspected(uuidText(row.id), () => toApplicationRecord(row))),
+    application_key: (_tenantId, tenant, after, limit) =>
+      keys()
+        .all(tenant, uuidKey(after) ?? Buffer.alloc(0), limit)
+        .map((row) => inspected(uuidText(row.id), () => toApplicationKeyRecord(row))),
     tombstone: (tenantId, tenant, after, limit) =>
       tombstones()
         .all(tenant, after, limit)

@@ -19,7 +19,14 @@ const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
 /** All tables with a tenant's rows, children first. */
-const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'reply', 'application', 'tenant_key', 'tenant'] as const;
+const TABLES_OF_TENANT = [
+  ...TABLES_OF_TOKENS,
+  'reply',
+  'application_key',
+  'application',
+  'tenant_key',
+  'tenant',
+] as const;
 
 /** The functions for the tables `tenant` and `tenant_key`. All are synchronous; writes need a transaction. */
 export type TenantRows = ReturnType<typeof tenantRows>;

@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks';
+import type { Application, ApplicationKey } from '../../../client/create-client.ts';
+import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { showNewKey } from '../new-key.tsx';
+import { CommandLine, Time, Wrong } from '../parts/pieces.tsx';
+import { toast } from '../parts/toast.tsx';
+import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+
+/** Lists the API keys of an application. A new key works beside the others, so that clients can change to it. */
+export function ApplicationKeys({ application }: { readonly application: Application }) {
+  const { id, type } = application;
+  const [ending, setEnding] = useState<ApplicationKey>();
+  const [wrong, setWrong] = useState<string>();
+  const { value: keys, error } = useLoaded(`keys ${id}`, (signal) =>
+    vault().listApplicationKeys({ params: { id }, signal }),
+  );
+  const mayChange = isHeld('application:update');
+
+  async function add() {
+    try {
+      const { key } = await vault().createApplicationKey({ params: { id } });
+      setWrong(undefined);
+      showNewKey({ ...application, key }, `vault apps keys create ${id} --key-out FILE`);
+      reload();
+    } catch (failure) {
+      setWrong(messageOf(failure));
+    }
+  }
+
+  return (
+    <section aria-labelledby="keys-title">
+      <h3 id="keys-title">API keys</h3>
+      {keys?.length === 0 && <p class="note">None: the application cannot call.</p>}
+      <ul class="log api-keys">
+        {keys?.map((key) => (
+          <li key={key.id}>
+            <b>Key {key.version}</b> created <Time at={key.created_at} />
+            {key.expires_at !== undefined && (
+              <>
+                {' '}
+                · ends <Time at={key.expires_at} />
+              </>
+            )}{' '}
+            <span class="note">{key.last_used_on === undefined ? 'not used' : `last used on ${key.last_used_on}`}</span>
+            {mayChange && (
+              <>
+                {' '}
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Delete key ${key.version}`}
+                  onClick={() => setEnding(key)}
+                >
+                  Delete
+                </button>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+      <Wrong>{wrong ?? error}</Wrong>
+      {mayChange && type !== 'expiring' && (
+        <button type="button" onClick={add}>
+          Add key
+        </button>
+      )}
+      <CommandLine text={`vault apps keys list ${id}`} />
+      {ending !== undefined && (
+        <DeleteKey application={application} ended={ending} onClose={() => setEnding(undefined)} />
+      )}
+    </section>
+  );
+}
+
+interface DeleteKeyOptions {
+  readonly application: Application;
+  readonly ended: ApplicationKey;
+  readonly onClose: () => void;
+}
+
+/** Asks for the application's name, then deletes one of its keys. */
+function DeleteKey({ application: { id, name }, ended, onClose }: DeleteKeyOptions) {
+  async function confirm() {
+    await vault().deleteApplicationKey({ params: { id, key_id: ended.id } });
+    toast(`Key ${ended.version} deleted`);
+    reload();
+  }
+
+  return (
+    <TypedConfirm
+      action={`Delete key ${ended.version}`}
+      word={name}
+      command={`vault apps keys delete ${id} ${ended.id}`}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>
+        Key {ended.version} of <b>{name}</b> stops working at once, and so do the expiring applications that it created.
+      </p>
+    </TypedConfirm>
+  );
+}

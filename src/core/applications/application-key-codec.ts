@@ -1,0 +1,63 @@
+import type { ApplicationKey } from '../../contract/application-key.ts';
+import type { ApplicationKeyRecord } from '../application-ports.ts';
+import type { World } from '../handler.ts';
+import type { ApplicationRecord, Instant, SealContext, TenantKeyring } from '../ports.ts';
+import { formatDay, formatInstant } from '../time.ts';
+import { generateApiKey } from './api-key.ts';
+
+/** The members of a new key that its maker chooses. */
+interface NewKey {
+  readonly version: number;
+  readonly created_by?: string | undefined;
+  readonly created_at: Instant;
+  readonly expires_at?: Instant | undefined;
+}
+
+/**
+ * Makes an API key for an application: its text, which no store keeps, and its record. `key` is a text from
+ * `generateApiKey`; default: a new one.
+ */
+export function makeApplicationKey(
+  { random, keyring }: Pick<World, 'random' | 'keyring'>,
+  tenant: TenantKeyring,
+  { tenant_id, id: application_id }: Pick<ApplicationRecord, 'tenant_id' | 'id'>,
+  made: NewKey,
+  key = generateApiKey(random),
+): { readonly key: string; readonly record: ApplicationKeyRecord } {
+  const hash = keyring.apiKeyHash(key);
+  const record = { ...made, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
+  return { key, record: sealApplicationKey(tenant, record) };
+}
+
+/** Seals a key under the newest data key. */
+export function sealApplicationKey(
+  keyring: TenantKeyring,
+  unsealed: Omit<ApplicationKeyRecord, 'key_id' | 'seal'>,
+): ApplicationKeyRecord {
+  const record = { ...unsealed, key_id: keyring.keyIds.key_id };
+  return { ...record, seal: keyring.seal(contextOf(record), '') };
+}
+
+/** Checks the clear columns of a key against its seal. Throws `integrity_failure`. */
+export function checkApplicationKey(keyring: TenantKeyring, record: ApplicationKeyRecord): void {
+  keyring.open(contextOf(record), record.seal);
+}
+
+/** Returns the key for replies, without its text unless `key` is given. */
+export function showApplicationKey(record: ApplicationKeyRecord, key?: string): ApplicationKey {
+  return {
+    id: record.id,
+    version: String(record.version),
+    ...(key !== undefined && { key }),
+    ...(record.created_by !== undefined && { created_by: record.created_by }),
+    created_at: formatInstant(record.created_at),
+    ...(record.expires_at !== undefined && { expires_at: formatInstant(record.expires_at) }),
+    ...(record.last_used_day > 0 && { last_used_on: formatDay(record.last_used_day) }),
+  };
+}
+
+function contextOf(record: Omit<ApplicationKeyRecord, 'seal' | 'last_used_day'>): SealContext {
+  const { id, application_id, hash, version, created_at, created_by, expires_at, revision, key_id } = record;
+  const clear = [application_id, hash, version, created_at, created_by, expires_at, key_id];
+  return { table: 'application_key', id, column: 'seal', revision, clear };
+}

@@ -1,0 +1,84 @@
+import { MAX_KEYS } from '../../contract/application-key.ts';
+import type { ApplicationKeyRecord } from '../application-ports.ts';
+import { untilSwapped } from '../compare-and-swap.ts';
+import type { Caller, Handler, World } from '../handler.ts';
+import { invalid, Problem } from '../problem.ts';
+import { parseKeyExpiry } from '../tokens/expires-at.ts';
+import type { OpenedApplication } from './application-codec.ts';
+import { checkApplicationKey, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
+import { findApplication } from './read.ts';
+
+/** Create a Key (search-and-batches.md §9). Only this reply contains the API key. */
+export const createApplicationKey: Handler<'createApplicationKey'> = async ({ params, body }, caller, world) => {
+  const now = world.clock.now();
+  const expires_at = body?.expires_at === undefined ? undefined : parseKeyExpiry(body.expires_at, now);
+  return untilSwapped(async () => {
+    const { record, details } = await findApplication(params.id, caller, world);
+    if (record.type === 'expiring') throw invalid('id', 'must not be an expiring application, which has one key');
+    const made = {
+      version: record.key_version + 1,
+      created_by: caller.application.record.id,
+      created_at: now,
+      expires_at,
+    };
+    const { key, record: added } = makeApplicationKey(world, caller.tenant.keyring, record, made);
+    const shown = showApplicationKey(added, key);
+    const issued = { key, id: added.id, revision: added.revision };
+    const audit = caller.trail.changedAuthority([added.id], added.revision, { names: [details.name], issued });
+    return (await world.store.insertApplicationKey(added, { most: MAX_KEYS, now }, audit)) ? shown : undefined;
+  });
+};
+
+/** List Keys: the keys of an application that have not expired, newest first. */
+export const listApplicationKeys: Handler<'listApplicationKeys'> = async ({ params }, caller, world) => {
+  const keys = await findKeys(await findApplication(params.id, caller, world), caller, world);
+  caller.trail.shown(
+    keys.map(({ id }) => id),
+    false,
+  );
+  return keys.map((key) => showApplicationKey(key));
+};
+
+/** Get a Key. */
+export const getApplicationKey: Handler<'getApplicationKey'> = async ({ params }, caller, world) => {
+  const key = await findKey(params, await findApplication(params.id, caller, world), caller, world);
+  caller.trail.shown([key.id], false);
+  return showApplicationKey(key);
+};
+
+/** Delete a Key: it fails on the next call, and so do the keys of the expiring applications that it created. */
+export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ params }, caller, world) => {
+  await untilSwapped(async () => {
+    const application = await findApplication(params.id, caller, world);
+    const key = await findKey(params, application, caller, world);
+    if (!(await world.follower.isCurrent('application_key', key))) return undefined;
+    const { tenant_id, id } = application.record;
+    const { name } = application.details;
+    const removed = await world.store.deleteApplicationKey(tenant_id, id, key.id, (ended) =>
+      caller.trail.ended(ended, name),
+    );
+    return removed || undefined;
+  });
+  return undefined;
+};
+
+async function findKeys({ record }: OpenedApplication, { tenant }: Caller, world: World) {
+  // Write the use of keys by earlier calls now, because calls do not wait for this write.
+  await world.activity.flush();
+  const keys = await world.store.findApplicationKeys(record.tenant_id, record.id, world.clock.cutoff());
+  for (const key of keys) checkApplicationKey(tenant.keyring, key);
+  return keys;
+}
+
+/** Resolves to a key of an application. Rejects with `key_not_found`. */
+async function findKey(
+  { key_id }: { readonly key_id: string },
+  application: OpenedApplication,
+  caller: Caller,
+  world: World,
+): Promise<ApplicationKeyRecord> {
+  const id = key_id.toLowerCase();
+  const key = (await findKeys(application, caller, world)).find((one) => one.id === id);
+  if (key === undefined) throw new Problem('key_not_found');
+  return key;
+}

@@ -1,0 +1,146 @@
+import type { ApplicationKeyRecord } from '../../../core/application-ports.ts';
+import type { EndedRecord } from '../../../core/audit/ports.ts';
+import type { Instant } from '../../../core/ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import type { StoredRow } from '../../rows/columns.ts';
+import { type ApplicationKeyColumns, applicationKeyColumns } from '../../rows/record-columns.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import type { TenantRows } from './tenant-rows.ts';
+import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
+
+const APPLICATION_KEY = applicationKeyColumns(uuid);
+
+export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
+  readonly tenant: number;
+  readonly tenant_id: Buffer;
+}
+
+/** The id and the revision of a removed row. */
+export interface EndedRow {
+  readonly id: Buffer;
+  readonly revision: number;
+}
+
+/** A row of `everyRow`. */
+export interface RevisionRow extends EndedRow {
+  readonly tenant_id: Buffer;
+}
+
+/** Selects all rows of a table, each with its tenant. */
+export const everyRow = (table: 'application' | 'application_key') =>
+  `SELECT t.id AS tenant_id, a.id, a.revision FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant`;
+
+export const revisionsOf = (all: { all(): readonly RevisionRow[] }) =>
+  all.all().map(({ tenant_id, ...row }) => ({ tenant_id: uuidText(tenant_id), ...toEnded(row) }));
+
+export const toEnded = ({ id, revision }: EndedRow): EndedRecord => ({ id: uuidText(id), revision });
+
+export const SELECT_APPLICATION_KEY = `SELECT k.tenant, t.id AS tenant_id, ${APPLICATION_KEY.of('k')}
+FROM application_key k CROSS JOIN tenant t ON t.tenant = k.tenant`;
+const LIVE = '(k.expires_at IS NULL OR k.expires_at > ?)';
+
+export function toApplicationKeyRecord(row: ApplicationKeyRow): ApplicationKeyRecord {
+  return APPLICATION_KEY.read(row, { tenant_id: uuidText(row.tenant_id) });
+}
+
+/** The functions for the table `application_key`. All are synchronous; writes need a transaction. */
+export type ApplicationKeyRows = ReturnType<typeof applicationKeyRows>;
+
+export function applicationKeyRows(connection: Connection, tenants: TenantRows) {
+  const { rows, value } = statements(connection);
+  const byHash = rows<[Uint8Array, number], ApplicationKeyRow>(
+    `${SELECT_APPLICATION_KEY} WHERE k.hash = +? AND ${LIVE}`,
+  );
+  const ofApplication = rows<[number, Buffer | null, number], ApplicationKeyRow>(
+    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.application_id = +? AND ${LIVE} ORDER BY k.version DESC`,
+  );
+  const exists = value<[number, Buffer | null, Buffer | null], number>(
+    'SELECT 1 FROM application_key WHERE tenant = +? AND id = +? AND application_id = +?',
+  );
+  const countLive = value<[number, Buffer | null, number], number>(
+    `SELECT count(*) FROM application_key k WHERE k.tenant = +? AND k.application_id = +? AND ${LIVE}`,
+  );
+  const insertRow = rows<unknown[]>(APPLICATION_KEY.insertInto('application_key', 'tenant'));
+  const nextVersion = rows<[number, number, Buffer | null, number]>(
+    'UPDATE application SET key_version = ? WHERE tenant = +? AND id = +? AND key_version = +? - 1',
+  );
+  const removeRow = rows<[number, Buffer | null, Buffer | null], EndedRow>(
+    'DELETE FROM application_key WHERE tenant = +? AND id = +? AND application_id = +? RETURNING id, revision',
+  );
+  const removeRows = rows<[number, Buffer | null, Buffer | null], EndedRow>(
+    'DELETE FROM application_key WHERE tenant = +? AND application_id = +? AND id IS NOT ? RETURNING id, revision',
+  );
+  const mark = rows<[number, number, Buffer | null, number]>(
+    'UPDATE application_key SET last_used_day = ? WHERE tenant = +? AND id = +? AND last_used_day < ?',
+  );
+  const staleRows = rows<[number, number, number], ApplicationKeyRow>(
+    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.key_id < ? LIMIT +?`,
+  );
+  const resealRow = rows<unknown[]>(
+    `UPDATE application_key SET ${APPLICATION_KEY.assigned()} WHERE tenant = +? AND id = +?`,
+  );
+
+  const everyRevision = rows<[], RevisionRow>(everyRow('application_key'));
+
+  return {
+    /** Returns the revision of each key. */
+    revisions: () => revisionsOf(everyRevision()),
+
+    findByHash(hash: Uint8Array, now: Instant): { record: ApplicationKeyRecord; tenant: number } | undefined {
+      const row = byHash().get(hash, now);
+      return row && { record: toApplicationKeyRecord(row), tenant: row.tenant };
+    },
+
+    list(tenantId: string, applicationId: string, now: Instant): readonly ApplicationKeyRecord[] {
+      const tenant = tenants.find(tenantId);
+      const found = tenant === undefined ? [] : ofApplication().all(tenant, uuidKey(applicationId), now);
+      return found.map(toApplicationKeyRecord);
+    },
+
+    has(tenant: number, applicationId: string, id: string | undefined): boolean {
+      return exists().get(tenant, uuidKey(id ?? ''), uuidKey(applicationId)) === 1;
+    },
+
+    /** Inserts a key. Returns false unless the application has made as many keys as the version of this key requires. */
+    insert(record: ApplicationKeyRecord): boolean {
+      const tenant = tenants.find(record.tenant_id);
+      if (tenant === undefined) return false;
+      tenants.requireNewestKeys(tenant, record);
+      const { version } = record;
+      if (nextVersion().run(version, tenant, uuidKey(record.application_id), version).changes === 0) return false;
+      insertRow().run(...APPLICATION_KEY.values(record), tenant);
+      return true;
+    },
+
+    /** Throws `too_many_keys` if the application has `most` live keys. */
+    requireRoom({ tenant_id, application_id }: ApplicationKeyRecord, most: number, now: Instant): void {
+      const tenant = tenants.find(tenant_id);
+      const live = tenant === undefined ? 0 : (countLive().get(tenant, uuidKey(application_id), now) ?? 0);
+      if (live >= most) throw new Problem('too_many_keys');
+    },
+
+    remove(tenant: number, applicationId: string, id: string): EndedRecord | undefined {
+      const row = removeRow().get(tenant, uuidKey(id), uuidKey(applicationId));
+      return row && toEnded(row);
+    },
+
+    /** Removes the keys of applications, except the key `kept`, and returns them. */
+    removeOf(tenant: number, applicationIds: readonly string[], kept = ''): readonly EndedRecord[] {
+      return applicationIds.flatMap((id) => removeRows().all(tenant, uuidKey(id), uuidKey(kept)).map(toEnded));
+    },
+
+    markUsed(tenantId: string, ids: readonly string[], day: number): void {
+      const tenant = tenants.find(tenantId);
+      if (tenant !== undefined) for (const id of ids) mark().run(day, tenant, uuidKey(id), day);
+    },
+
+    stale(tenant: number, keyId: number, limit: number): readonly ApplicationKeyRecord[] {
+      return staleRows().all(tenant, keyId, limit).map(toApplicationKeyRecord);
+    },
+
+    reseal(tenant: number, record: ApplicationKeyRecord): boolean {
+      tenants.requireNewestKeys(tenant, record);
+      return resealRow().run(...APPLICATION_KEY.changes(record), tenant, uuidKey(record.id)).changes === 1;
+    },
+  };
+}

@@ -1,0 +1,254 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { isApiKey } from '../../src/core/applications/api-key.ts';
+import { type Core, DAY, openCore, PRIVATE, rule, wrongPaths } from './core-fixture.ts';
+
+let core: Core;
+let id: string;
+let first: string;
+
+const BODY = { name: 'backend', type: 'private', permissions: PRIVATE, can_create_expiring_applications: true };
+
+beforeEach(async () => {
+  core = await openCore();
+  const made = await core.manage('createApplication', { body: BODY });
+  id = String(made.at('id'));
+  first = String(made.at('key'));
+});
+
+const create = (body?: object, of = id) => core.manage('createApplicationKey', { id: of, ...(body && { body }) });
+const get = (key_id: string, of = id) => core.manage('getApplicationKey', { params: { id: of, key_id } });
+const remove = (key_id: string, of = id) => core.manage('deleteApplicationKey', { params: { id: of, key_id } });
+const listed = async () => JSON.parse((await core.manage('listApplicationKeys', { id })).text) as Listed[];
+const works = async (key: string) => (await core.call(key, 'listTokens')).status;
+const inAnHour = () => new Date(core.clock.now() + 3_600_000).toISOString();
+const NOBODY = '00000000-0000-4000-8000-000000000000';
+
+interface Listed {
+  readonly id: string;
+  readonly version: string;
+  readonly last_used_on?: string;
+}
+
+describe('Create a Key (search-and-batches.md §9)', () => {
+  it('returns the key once, with its version', async () => {
+    const made = await create();
+    const management = (await core.manage('getApplicationByKey')).at('id');
+    const created = { created_by: management, created_at: '2026-03-01T09:30:00.000+00:00' };
+    expect(made.status).toBe(201);
+    const shown = { id: made.at('id'), version: '2', ...created };
+    expect(JSON.parse(made.text)).toEqual({ ...shown, key: made.at('key') });
+    expect(isApiKey(String(made.at('key')))).toBe(true);
+    const [newest, oldest] = await listed();
+    expect(newest).toEqual(shown);
+    expect(oldest).toEqual({ id: oldest?.id, version: '1', ...created });
+    expect(JSON.parse((await get(String(made.at('id')))).text)).toEqual(shown);
+  });
+
+  it('makes keys that are the application alike', async () => {
+    const second = String((await create()).at('key'));
+    const permissions = ['application:read'];
+    const made = await core.manage('createApplication', { body: { name: 'm', type: 'management', permissions } });
+    const own = String(made.at('id'));
+    const other = String((await create(undefined, own)).at('key'));
+    const [one, two] = [
+      await core.call(String(made.at('key')), 'getApplicationByKey'),
+      await core.call(other, 'getApplicationByKey'),
+    ];
+    expect(one.text).toBe(two.text);
+    expect(one.at('id')).toBe(own);
+    expect([await works(first), await works(second)]).toEqual([200, 200]);
+  });
+
+  it.each([
+    ['no body', {}],
+    ['an empty body of any content type', { bodyText: '', mediaType: 'application/x-www-form-urlencoded' }],
+    ['an empty object without a content type', { bodyText: '{}', mediaType: undefined }],
+    ['null', { bodyText: 'null' }],
+    ['an object without members', { body: {} }],
+    ['a member that is null', { body: { expires_at: null } }],
+  ])('accepts %s', async (_what, parts) => {
+    const made = await core.manage('createApplicationKey', { id, ...parts });
+    expect([made.status, made.at('expires_at')]).toEqual([201, undefined]);
+  });
+
+  it.each([
+    ['in the past', '2026-03-01T09:29:59Z', 'must be in the future'],
+    ['of another form', '3/1/2027', 'must be an ISO 8601 date or date-time'],
+    ['that does not exist', '2027-02-30', 'names a date or time that does not exist'],
+  ])('rejects an end %s', async (_what, expires_at, message) => {
+    const refused = await create({ expires_at });
+    expect(wrongPaths(refused)).toEqual(['expires_at']);
+    expect(refused.at('errors.expires_at')).toEqual([message]);
+  });
+
+  it.each([{ expires: 1 }, [], 'text', 7])('rejects the body %j', async (body) => {
+    expect((await core.manage('createApplicationKey', { id, bodyText: JSON.stringify(body) })).status).toBe(400);
+  });
+
+  it('ends a key at its time, and the expiring applications that it created', async () => {
+    const expires_at = inAnHour();
+    const made = await create({ expires_at });
+    const key = String(made.at('key'));
+    expect(made.at('expires_at')).toBe(expires_at.replace('Z', '+00:00'));
+    const later = new Date(core.clock.now() + 7_200_000).toISOString();
+    const child = { name: 'child', type: 'expiring', permissions: ['token:read'] };
+    const minted = await core.call(key, 'createApplication', { body: { ...child, expires_at: later } });
+    expect(minted.at('expires_at')).toBe(made.at('expires_at'));
+    const childKey = String(minted.at('key'));
+    core.clock.advance(3_599_999);
+    expect([await works(key), await works(childKey), (await listed()).length]).toEqual([200, 200, 2]);
+    core.clock.advance(1);
+    expect([await works(key), await works(childKey), await works(first)]).toEqual([401, 401, 200]);
+    expect((await get(String(made.at('id')))).at('type')).toContain('key_not_found');
+    expect((await listed()).map(({ version }) => version)).toEqual(['1']);
+    expect(await core.vault.sweep()).toBe(2);
+    expect((await core.manage('getApplication', { id })).at('expiring_applications')).toBe(0);
+    expect((await create()).at('version')).toBe('3');
+  });
+
+  it('makes at most 10 keys that have not expired', async () => {
+    for (let n = 2; n <= 10; n += 1)
+      expect((await create(n === 2 ? { expires_at: inAnHour() } : undefined)).status).toBe(201);
+    const refused = await create();
+    expect([refused.status, refused.at('type')]).toEqual([409, expect.stringContaining('too_many_keys')]);
+    const [newest] = await listed();
+    expect((await remove(newest?.id ?? '')).status).toBe(204);
+    // No later key gets the version of a deleted one.
+    expect((await create()).at('version')).toBe('11');
+    expect((await create()).status).toBe(409);
+    core.clock.advance(3_600_000);
+    expect((await create()).status).toBe(201);
+  });
+
+  it('makes each version once when calls race', async () => {
+    const made = await Promise.all([1, 2, 3, 4].map(() => create()));
+    expect(made.map((each) => each.at('version')).toSorted()).toEqual(['2', '3', '4', '5']);
+  });
+
+  it('returns the first reply for the same idempotency key, but not once the key is deleted', async () => {
+    const keyed = () => core.manage('createApplicationKey', { id, idempotencyKey: 'again' });
+    const made = await keyed();
+    const repeated = await keyed();
+    expect([repeated.status, repeated.replayed, repeated.text]).toEqual([201, true, made.text]);
+    expect(await listed()).toHaveLength(2);
+    expect((await remove(String(made.at('id')))).status).toBe(204);
+    expect((await keyed()).at('type')).toContain('idempotency_mismatch');
+  });
+});
+
+describe('an expiring application', () => {
+  const child = { name: 'child', type: 'expiring', permissions: ['token:read'] };
+
+  it('has its one key', async () => {
+    const made = await core.manage('createApplication', { body: child });
+    expect(wrongPaths(await create(undefined, String(made.at('id'))))).toEqual(['id']);
+    const refused = await core.manage('createApplication', { body: { ...child, create_key: false } });
+    expect(wrongPaths(refused)).toEqual(['create_key']);
+  });
+
+  it('ends with the key that created it, and with no other', async () => {
+    const second = await create();
+    const mint = async (key: string) => String((await core.call(key, 'createApplication', { body: child })).at('key'));
+    const [ofFirst, ofSecond] = [await mint(first), await mint(String(second.at('key')))];
+    expect((await remove(String(second.at('id')))).status).toBe(204);
+    expect([await works(ofFirst), await works(ofSecond)]).toEqual([200, 401]);
+    await core.manage('regenerateApplicationKey', { id });
+    expect([await works(ofFirst), await works(first)]).toEqual([401, 401]);
+  });
+});
+
+describe('an application without a key', () => {
+  it('is created with create_key: false, and gets its first key later', async () => {
+    const made = await core.manage('createApplication', { body: { ...BODY, create_key: false } });
+    expect([made.status, made.at('key')]).toEqual([201, undefined]);
+    const own = String(made.at('id'));
+    expect(JSON.parse((await core.manage('listApplicationKeys', { id: own })).text)).toEqual([]);
+    const key = await create(undefined, own);
+    expect(key.at('version')).toBe('1');
+    expect(await works(String(key.at('key')))).toBe(200);
+  });
+});
+
+describe('Regenerate API Key', () => {
+  it('ends all keys and makes one', async () => {
+    const second = String((await create()).at('key'));
+    const renewed = await core.manage('regenerateApplicationKey', { id });
+    expect([await works(first), await works(second), await works(String(renewed.at('key')))]).toEqual([401, 401, 200]);
+    expect((await listed()).map(({ version }) => version)).toEqual(['3']);
+  });
+});
+
+describe('Delete a Key', () => {
+  it('ends only this key, which may be the last or the calling one', async () => {
+    const made = await create();
+    const [second, firstKey] = await listed();
+    expect((await remove(firstKey?.id ?? '')).status).toBe(204);
+    expect([await works(first), await works(String(made.at('key')))]).toEqual([401, 200]);
+    expect((await remove(second?.id ?? '')).status).toBe(204);
+    expect(await listed()).toEqual([]);
+    expect((await create()).at('version')).toBe('3');
+
+    const permissions = ['application:read', 'application:update'];
+    const manager = await core.manage('createApplication', { body: { name: 'm', type: 'management', permissions } });
+    const [key, own] = [String(manager.at('key')), String(manager.at('id'))];
+    const [calling] = JSON.parse((await core.call(key, 'listApplicationKeys', { id: own })).text);
+    const params = { id: own, key_id: calling.id };
+    expect((await core.call(key, 'deleteApplicationKey', { params })).status).toBe(204);
+    expect((await core.call(key, 'listApplicationKeys', { id: own })).status).toBe(401);
+  });
+
+  it('answers 404 for an unknown id, and for a key of another application', async () => {
+    const [key] = await listed();
+    const other = String((await core.manage('createApplication', { body: BODY })).at('id'));
+    for (const call of [get, remove]) {
+      expect((await call(NOBODY)).at('type')).toContain('key_not_found');
+      expect((await call(key?.id ?? '', other)).at('type')).toContain('key_not_found');
+      expect((await call(key?.id ?? '', NOBODY)).at('type')).toContain('application_not_found');
+    }
+    expect((await remove(key?.id.toUpperCase() ?? '')).status).toBe(204);
+  });
+});
+
+describe('the last use of a key', () => {
+  it('is the UTC day of its last call, also of one that is denied', async () => {
+    const used = async () => (await listed()).find(({ version }) => version === '1')?.last_used_on;
+    expect(await used()).toBeUndefined();
+    await core.call(first, 'getTenant');
+    expect(await used()).toBe('2026-03-01');
+    core.clock.advance(DAY);
+    expect(await used()).toBe('2026-03-01');
+    await works(first);
+    expect(await used()).toBe('2026-03-02');
+  });
+});
+
+describe('the log', () => {
+  const logs = async (query: string) => (await core.manage('listLogs', { query })).at('data') as readonly object[];
+  const ALL = rule({ permissions: PRIVATE });
+
+  it('names the key of each call, and the application at that time', async () => {
+    const made = await create();
+    const [second, firstKey] = await listed();
+    await core.call(first, 'createToken', { body: { type: 'token', id: 'one', data: 1 } });
+    await core.manage('updateApplication', { id, body: { name: 'renamed', rules: [ALL] } });
+    await core.call(String(made.at('key')), 'createToken', { body: { type: 'token', id: 'two', data: 1 } });
+    expect(await logs(`actor_id=${id}&operation=createToken`)).toMatchObject([
+      { entity_id: 'two', actor_name: 'renamed', actor_key_id: second?.id },
+      { entity_id: 'one', actor_name: 'backend', actor_key_id: firstKey?.id },
+    ]);
+    await remove(second?.id ?? '');
+    await core.manage('deleteApplication', { id });
+    // So many rows that a search uses the index.
+    for (let n = 0; n < 120; n += 1) await core.token({ type: 'token', data: n });
+    const ofKey = { entity_type: 'application_key', entity_id: second?.id };
+    expect(await logs(`entity_id=${second?.id}`)).toMatchObject([
+      { operation: 'deleteApplicationKey', entity_name: 'renamed', actor_name: 'management', ...ofKey },
+      { operation: 'createApplicationKey', entity_name: 'backend', ...ofKey },
+    ]);
+    expect(await logs(`entity_id=${id}`)).toMatchObject([
+      { operation: 'deleteApplication', entity_name: 'renamed' },
+      { operation: 'updateApplication', entity_name: 'renamed' },
+      { operation: 'createApplication', entity_name: 'backend' },
+    ]);
+  });
+});
