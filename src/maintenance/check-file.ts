@@ -5,6 +5,7 @@ import { Problem } from '../core/problem.ts';
 import { readArchives } from './audit-archive.ts';
 import { type CheckReport, checkVault, refuseFindings } from './check-vault.ts';
 import { clockNotices, countAhead, openClockNote } from './clock-note.ts';
+import { failingCalls } from './closed-tenants.ts';
 import { compareWithAnchor } from './keep-anchor.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { Progress } from './rotate-tenant.ts';
@@ -58,7 +59,8 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
     const ahead = countAhead(opened.wall);
     const scope = { archives: archived ?? undefined, onRecord: ahead.count };
     const report = await checkVault(parts, progress, scope);
-    notices = [...notices, ...ahead.notices()];
+    const failing = report.ok ? [] : await failingCalls(parts);
+    notices = [...notices, ...ahead.notices(), ...failing];
     findings.push(...report.findings);
     checked = report.checked;
   } catch (error) {

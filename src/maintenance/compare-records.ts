@@ -1,6 +1,8 @@
 import { authorityRecords } from '../core/audit/authority-records.ts';
 import { addDigests } from '../core/audit/digest.ts';
+import type { AuditHead } from '../core/audit/ports.ts';
 import { digestOf, headerMark } from '../core/audit/record-digest.ts';
+import { createSums, NO_RECORDS, type TenantSums } from '../core/audit/sums.ts';
 import { type BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import { nameRecords } from './name-records.ts';
@@ -15,16 +17,22 @@ export interface Comparison {
   readonly findings: readonly Finding[];
 }
 
+/** A comparison up to the row `head`. `records` are the sums of the records of each tenant at this row. */
+export interface Compared extends Comparison {
+  readonly head: AuditHead;
+  readonly records: ReadonlyMap<string, TenantSums>;
+}
+
 /**
  * Compares all records with the log while other processes write. Adds up the hashes of the records on one side, and those
  * of the entries on the other, for each tenant, and names the records of the tenants whose sums differ. Begins again after
- * a prune. Rejects with `BrokenAudit` for a damaged log.
+ * a prune. Rejects with `BrokenAudit` for a damaged log. With `only`, compares the records of this tenant alone.
  */
-export function compareRecords(parts: LogParts): Promise<Comparison> {
-  return untilUnpruned(parts, () => compareOnce(parts));
+export function compareRecords(parts: LogParts, only?: string): Promise<Compared> {
+  return untilUnpruned(parts, () => compareOnce(parts, only));
 }
 
-async function compareOnce(parts: LogParts): Promise<Comparison> {
+async function compareOnce(parts: LogParts, only: string | undefined): Promise<Compared> {
   const { store, keyring } = parts;
   // All records of authority in one snapshot, and the log up to exactly this snapshot.
   const scan = await store.scanAuthority(1);
@@ -32,29 +40,44 @@ async function compareOnce(parts: LogParts): Promise<Comparison> {
   const ended = { ...store, auditHead: async () => last ?? { sequence: 0, link: new Uint8Array(), at: 0 } };
   const read: ReadLog = await readLog({ ...parts, store: ended });
   const { sums } = read;
+  const isCompared = (id: string) => only === undefined || id === only;
   const authority = new Map<string, bigint>();
   for (const record of authorityRecords(scan)) {
+    if (!isCompared(record.tenant_id)) continue;
     authority.set(record.tenant_id, addDigests(authority.get(record.tenant_id) ?? 0n, digestOf(keyring, record)));
   }
   const known = sums.state();
-  const all = new Set([...authority.keys(), ...known.tenants.keys()]);
-  const differing = new Set([...all].filter((id) => authority.get(id) !== known.tenants.get(id)?.authority));
+  const all = new Set([...authority.keys(), ...[...known.tenants.keys()].filter(isCompared)]);
   const findings: Finding[] = [];
-  if (known.header !== headerMark(scan.mac)) findings.push({ table: 'header', id: '', what: OTHER_HEADER });
+  if (only === undefined && known.header !== headerMark(scan.mac)) {
+    findings.push({ table: 'header', id: '', what: OTHER_HEADER });
+  }
 
   const slices = createSlices(keyring);
   for (const id of authority.keys()) await slices.read(parts, id);
   // The entries since the first slice.
+  const scanned = new Map([...authority].map(([id, sum]) => [id, { authority: sum, tokens: 0n }]));
+  const records = createSums(keyring, { ...NO_RECORDS, tenants: scanned });
+  let head: AuditHead = read.head;
   for await (const placed of walkAudit(parts, read.head)) {
-    sums.apply(placed);
-    slices.apply(placed);
+    for (const each of [sums, records, slices]) each.apply(placed);
+    head = placed;
   }
-  for (const { table, id, what } of [...read.bad, ...contradictionsOf(sums)]) findings.push({ table, id, what });
+  const found = [...read.bad, ...contradictionsOf(sums)].filter(({ table, id }) => isFoundIn(only, table, id));
+  for (const { table, id, what } of found) findings.push({ table, id, what });
   const { tenants } = sums.state();
-  for (const id of authority.keys())
-    if (tenants.get(id) && slices.sumOf(id) !== sums.sumsOf(id).tokens) differing.add(id);
-  for (const id of differing) findings.push(...(await nameRecords(parts, read.base, id)));
-  return { entries: read.entries, findings };
+  const stored = (id: string) => ({ authority: records.sumsOf(id).authority, tokens: slices.sumOf(id) });
+  for (const id of all) {
+    const [is, logged] = [stored(id), sums.sumsOf(id)];
+    const isOther = is.authority !== logged.authority || (tenants.has(id) && is.tokens !== logged.tokens);
+    if (isOther) findings.push(...(await nameRecords(parts, read.base, id)));
+  }
+  return { entries: read.entries, findings, head, records: new Map([...all].map((id) => [id, stored(id)])) };
+}
+
+/** Returns whether a finding in the log is one of the compared tenants. */
+function isFoundIn(only: string | undefined, table: string, id: string): boolean {
+  return only === undefined || (table === 'tenant' && id === only);
 }
 
 /** Returns the finding for a damaged log. */

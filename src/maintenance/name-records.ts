@@ -13,7 +13,7 @@ const UNKNOWN = 'is not in the audit: its row was added outside the vault, or th
 const SKIPPED = 'was changed from a revision that is not its last one in the audit: an older row had been restored';
 const ENDED_EARLIER = 'was removed at a revision that is not its last one in the audit: an older row had been restored';
 const AFTER_REMOVAL = 'was changed after it was removed: its row had been restored';
-const UNNAMED = 'has a record that differs from the audit, and that no entry names since the last prune';
+const UNNAMED = 'has a record that differs from the audit, and that no entry names since the last prune or acceptance';
 const OTHERWISE = 'has records that differ from the audit';
 
 /** The revision of a record that a reset has removed with its tombstone. */
@@ -46,7 +46,7 @@ export async function nameRecords(parts: LogParts, base: Base, tenantId: string)
   const findings: Finding[] = [];
   const report = ({ table, id }: Pick<RecordChange, 'table' | 'id'>, what: string) =>
     void findings.push({ table, id, what });
-  const isKnownBefore = archives !== undefined || base.sequence === 0;
+  let isKnownBefore = archives !== undefined || base.sequence === 0;
   let isGone = false;
 
   function applyChange(change: RecordChange): void {
@@ -68,6 +68,15 @@ export async function nameRecords(parts: LogParts, base: Base, tenantId: string)
         named.clear();
         isGone = true;
       }
+      return;
+    }
+    if (event.action === 'acceptTenant') {
+      // The entry does not name the records that it accepts.
+      if (sequence > scanned) return;
+      named.clear();
+      findings.length = 0;
+      isKnownBefore = false;
+      isGone = false;
       return;
     }
     if (event.action === 'resetTokens') {

@@ -69,6 +69,11 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
       const { pruneAudit } = await import('../maintenance/prune-audit.ts');
       return pruneAudit({ ...opened, rest: restBetweenBatches() }, before, () => file);
     },
+    /** Compares the records of a tenant with the audit, for their acceptance, as `compareTenant` does. */
+    compareTenant: async (tenantId: string | undefined) => {
+      const { compareTenant } = await import('../maintenance/accept-tenant.ts');
+      return compareTenant({ ...opened, rest: restBetweenBatches() }, tenantId);
+    },
     /** Checks an archive of the audit alone. Throws as `verifyArchive` does. */
     verifyArchive: (file: ArchiveFile) => verifyArchiveFile(opened, file),
     /**

@@ -20,6 +20,7 @@ import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { loadSodium, sodiumVersion } from '../keyring/sodium.ts';
 import { sealClockNote } from '../maintenance/clock-note.ts';
+import { closedNotices, requireSoundLog } from '../maintenance/closed-tenants.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
@@ -53,8 +54,8 @@ export interface Vault {
   /** Answers a call of a daemon. After `ready`, answers all calls of one turn of the event loop together. */
   take: NonNullable<Client['take']>;
   /**
-   * Loads the code of all operations and pings the file. Rejects with the problem that keeps the vault from answering
-   * calls, and while writes fail.
+   * Loads the code of all operations, pings the file and follows the audit. Rejects with the problem that keeps the vault
+   * from answering calls, and while writes fail.
    */
   ready(): Promise<void>;
   /** Resolves to sentences about problems that do not keep the vault from answering calls. */
@@ -311,6 +312,7 @@ export function composeVault(parts: VaultParts): Vault {
     ready: async () => {
       const [{ createTurns }] = await Promise.all([import('../core/turns.ts'), store.ping(), loadOperations()]);
       assertWritable();
+      await requireSoundLog(world.follower);
       take = createTurns(path, world);
       await timekeeper?.requireShown();
     },
@@ -318,6 +320,7 @@ export function composeVault(parts: VaultParts): Vault {
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
       ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
+      ...closedNotices(world.follower),
       ...sweep.notices(),
     ],
     check: async () => {

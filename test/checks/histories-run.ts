@@ -1,6 +1,7 @@
 import { checkVaultFile } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { acceptAll } from './histories-accept.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
 import { ACTIONS, actionsOn, type CallingTenant, prune, type Target } from './histories-calls.ts';
 import { isBeyondPromise, isKnownMiss } from './histories-limits.ts';
@@ -58,7 +59,7 @@ export interface HistoryOptions {
   readonly skipped?: ReadonlySet<number>;
 }
 
-/** Runs a random history up to its first miss or false alarm. */
+/** Runs a random history up to its first miss or false alarm. Accepts all tenants at the end. */
 export async function runHistory(places: HistoryPlaces, options: HistoryOptions): Promise<HistoryResult> {
   const place = await places.create();
   try {
@@ -183,6 +184,13 @@ async function runIn(
   }
   await close();
   if (wrong === undefined) await judge();
+  if (wrong === undefined && attacks.length > 0) {
+    const stored = tenantsOf(rows).map(({ columns }) => uuidOf(columns['id']));
+    const holder = { ...place.holder, clock };
+    const times = { wall: clock.now, running: clock.now };
+    const why = await acceptAll(holder, times, new Set([...stored, ...tenants.map(({ id }) => id)]));
+    if (why !== undefined) wrong = { is: 'false', why, steps: [...steps, 'accept'] };
+  }
   return { verdicts, untampered, attacks, length, ...(wrong && { wrong }) };
 }
 

@@ -73,6 +73,7 @@ describe('a command on the file, when only a daemon is configured', () => {
     ['tenant', 'list'],
     ['tenant', 'create', '--name', 'n'],
     ['tenant', 'issue-key', '--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
+    ['tenant', 'accept', '--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227', '--yes'],
   ];
 
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(

@@ -85,6 +85,7 @@ describe('without a terminal no command waits for an answer', () => {
     'tenant update': ['--name', 'n'],
     'tenant create': ['--name', 'n'],
     'tenant issue-key': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
+    'tenant accept': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
     'keys add': ['--new-key-file', 'other.key'],
     'keys remove': ['--slot', '0'],
     'audit prune': ['--before', '2020-01-01', '--archive', 'old.audit'],

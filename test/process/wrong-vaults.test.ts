@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'tenant create': ['--name', 'n'],
   'tenant list': [],
   'tenant issue-key': ['--tenant', '00000000-0000-4000-8000-000000000000'],
+  'tenant accept': ['--tenant', '00000000-0000-4000-8000-000000000000', '--yes'],
   'keys list': [],
   'keys add': ['--new-key-file', '<folder>/new.key'],
   'keys remove': ['--slot', '1', '--yes'],

@@ -18,6 +18,7 @@ export const LOCAL_COMMANDS = [
     'tenant create': ['defineTenantCreate', 'Create a tenant and its management application'],
     'tenant list': ['defineTenantList', 'List the tenants of the vault'],
     'tenant issue-key': ['defineTenantIssueKey', 'Create a management application after a lost key'],
+    'tenant accept': ['defineTenantAccept', 'Accept altered records of a closed tenant'],
   }),
   ...commandsOf(() => import('./keys/keys.ts'), {
     'keys list': ['defineKeysList', 'List key files and passphrases'],

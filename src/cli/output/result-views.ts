@@ -35,6 +35,7 @@ const TENANT_KEYS = {
 };
 const ROTATED = { tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG };
 const CHECKED = object(numbers('tenants', 'applications', 'tokens', 'audit_entries'));
+const FINDING = object(texts('table', 'id', 'what'));
 const SIZES = { bytes_before: NUMBER, bytes_after: NUMBER };
 const AUDIT_ENTRY = {
   sequence: TEXT,
@@ -92,6 +93,10 @@ export const RESULT_VIEWS = {
   tenantCreate: one(CREATED_TENANT, { columns: CREATED_COLUMNS, idMember: 'tenant.id' }),
   tenantList: list(TENANT.properties, { columns: ['id', 'name', 'owner_id', 'created_at'] }),
   tenantIssueKey: { schema: APPLICATION, list: false, columns: ['id', 'tenant_id', 'name', 'type', 'key'], rest: true },
+  tenantAccept: one(
+    { tenant_id: TEXT, accepted: array(FINDING) },
+    { columns: ['tenant_id', 'accepted'], idMember: 'tenant_id' },
+  ),
   keysList: list(SLOT, { idMember: 'slot' }),
   keysSlot: one(SLOT, { idMember: 'slot' }),
   keysStatus: one({ vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: array(object(TENANT_KEYS)) }),
@@ -105,7 +110,7 @@ export const RESULT_VIEWS = {
     ok: FLAG,
     format: TEXT,
     checked: CHECKED,
-    findings: array(object({ table: TEXT, id: TEXT, what: TEXT })),
+    findings: array(FINDING),
     notices: array(TEXT),
   }),
   auditList: list(AUDIT_ENTRY, {

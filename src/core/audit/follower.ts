@@ -288,6 +288,23 @@ function applyEvent(map: AuthorityMap, event: AuditEvent, sequence: number): voi
   else for (const change of changesOf(event)) map.apply(change, sequence);
 }
 
+const OTHER_HEADER = 'the header of the vault differs from its last change in the audit: an older one was restored';
+
+type OrderedEvents = readonly { readonly event: AuditEvent; readonly sequence: number }[];
+
+/** Resolves to the events of all rows of authority behind the base, in order. */
+async function authorityEvents(...of: Parameters<typeof authorityRows>): Promise<OrderedEvents> {
+  const rows = [];
+  for await (const row of authorityRows(...of)) rows.push(row);
+  return rows.toReversed().flatMap(({ events, sequence }) => events.map((event) => ({ event, sequence })));
+}
+
+/** Returns the row of the last acceptance of each accepted tenant. */
+function acceptances(events: OrderedEvents): ReadonlyMap<string, number> {
+  const accepted = events.filter(({ event }) => event.action === 'acceptTenant');
+  return new Map(accepted.map(({ event, sequence }) => [event.tenant_id ?? '', sequence]));
+}
+
 /** Compares all records of authority with the digest of the last authority row. Rejects with `BrokenAudit`. */
 async function openOnce(parts: Parts): Promise<State> {
   const { store, keyring } = parts;
@@ -300,30 +317,30 @@ async function openOnce(parts: Parts): Promise<State> {
   const mark = headerMark(scan.mac);
   const map = scannedMap(keyring, scan, mark, place.sequence);
   if (map.digest() === place.digest) return { place, map, passed };
-  const rows = [];
-  for await (const row of authorityRows(parts, place.authority, base.sequence)) rows.push(row);
+  const events = await authorityEvents(parts, place.authority, base.sequence);
   const sums = createSums(keyring, base.state);
   const named = new Set<string>();
+  const accepted = acceptances(events);
   const nameOf = ({ table, tenant_id, id }: RecordChange) => `${table} ${tenant_id} ${id}`;
-  for (const { event, sequence } of rows
-    .toReversed()
-    .flatMap(({ events, sequence }) => events.map((event) => ({ event, sequence })))) {
+  for (const { event, sequence } of events) {
     sums.apply({ event, sequence });
+    // An acceptance replaces what earlier entries say about the tenant.
+    if (sequence < (accepted.get(event.tenant_id ?? '') ?? 0)) continue;
     if (removesTenant(event)) map.removeTenant(event.tenant_id ?? '');
     for (const change of changesOf(event)) {
       map.set(change, place.sequence);
       named.add(nameOf(change));
     }
   }
-  // The entries name each record of a tenant that is not older than the base.
+  // The entries name each record of a tenant that is not older than the base, unless the tenant was accepted.
   for (const record of authorityRecords(scan)) {
-    const isNew = !base.state.tenants.has(record.tenant_id);
+    const isNew = !base.state.tenants.has(record.tenant_id) && !accepted.has(record.tenant_id);
     if (isNew && !named.has(nameOf(record))) map.set({ ...record, to: 0 }, place.sequence);
   }
   const expected = sums.state();
   // The header is a part of every call.
   if (expected.header !== mark || digestOfState(keyring, expected) !== place.digest) {
-    throw new Problem('integrity_failure', { cause: new Error('the header does not match the audit') });
+    throw new Problem('integrity_failure', { cause: new Error(OTHER_HEADER) });
   }
   map.closeOthers(new Map([...expected.tenants].map(([id, { authority }]) => [id, authority])));
   return { place, map, passed };

@@ -44,18 +44,22 @@ export type Sums = ReturnType<typeof createSums>;
 export function createSums(keyring: HashKeys, from: LogState = NO_RECORDS) {
   const tenants = new Map(from.tenants);
   let { header, authority } = from;
-  const contradictions: Contradiction[] = [];
+  let contradictions: readonly Contradiction[] = [];
 
   function add(tenantId: string, name: keyof TenantSums, added: bigint): void {
     const sums = tenants.get(tenantId) ?? NO_SUMS;
     tenants.set(tenantId, { ...sums, [name]: addDigests(sums[name], added) });
   }
 
+  function contradict(found: Contradiction): void {
+    contradictions = [...contradictions, found];
+  }
+
   function applyRecords(event: AuditEvent, sequence: number): void {
     for (const change of changesOf(event)) {
       if (change.table === 'header') {
         if (change.to === 1) header = change.id;
-        else if (change.id !== header) contradictions.push({ sequence });
+        else if (change.id !== header) contradict({ sequence });
         continue;
       }
       const isToken = change.table === 'token' || change.table === 'tombstone';
@@ -73,13 +77,16 @@ export function createSums(keyring: HashKeys, from: LogState = NO_RECORDS) {
       }
       if (action === 'resetTokens') {
         const { tokens } = tenants.get(tenant_id) ?? NO_SUMS;
-        if (decodeDigest(entities[0] ?? '') !== tokens) contradictions.push({ sequence, tenant_id });
+        if (decodeDigest(entities[0] ?? '') !== tokens) contradict({ sequence, tenant_id });
         add(tenant_id, 'tokens', -tokens);
         return;
       }
       if (action === 'acceptTenant') {
-        const [sum = '', tokens = ''] = entities;
-        tenants.set(tenant_id, { authority: decodeDigest(sum), tokens: decodeDigest(tokens) });
+        const [authority = 0n, tokens = 0n] = entities.map(decodeDigest);
+        // Without a record of authority, there is no tenant.
+        if (authority === 0n) tenants.delete(tenant_id);
+        else tenants.set(tenant_id, { authority, tokens });
+        contradictions = contradictions.filter((one) => one.tenant_id !== tenant_id);
         return;
       }
       applyRecords(event, sequence);
@@ -87,7 +94,7 @@ export function createSums(keyring: HashKeys, from: LogState = NO_RECORDS) {
 
     state: (): LogState => ({ header, authority, tenants }),
     sumsOf: (tenantId: string): TenantSums => tenants.get(tenantId) ?? NO_SUMS,
-    contradictions: (): readonly Contradiction[] => contradictions,
+    contradictions: () => contradictions,
   };
 }
 

@@ -155,6 +155,9 @@ function damaged(error: unknown): never {
   throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
 }
 
+/** The actions whose entries have sums instead of ids. Sums are never shown: a reader could compute with them. */
+const SUMMED: readonly AuditedAction[] = ['resetTokens', 'acceptTenant'];
+
 function shownEvent(placed: PlacedEvent) {
   const { sequence, n, at, event } = placed;
   const { action, status, revealed, application_id, actor_name, api_key_id, counted, ...rest } = event;
@@ -174,7 +177,7 @@ function shownEvent(placed: PlacedEvent) {
     tenant_id,
     peer,
     revision,
-    entities,
+    entities: SUMMED.includes(action) ? [] : entities,
     names,
   };
 }

@@ -1,10 +1,13 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import type { Finding } from '../../../core/maintenance-ports.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import { FLAGS, type FlagRow, type FlagRows, flag } from '../../global-flags.ts';
 import { type KeyMember, withKeyFile } from '../../key-out.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { closing, onVault } from '../on-file.ts';
+import { confirmLoss } from '../../prompt.ts';
+import { report } from '../../report-failure.ts';
+import { closing, onVault, withAdmin } from '../on-file.ts';
 import type { CommandLine, Printing } from '../printing.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
 
@@ -41,6 +44,41 @@ export const defineTenantIssueKey = onTenants({
     return async (vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
   },
 });
+
+const ACCEPT_HELP = `
+A tenant is closed if its records differ from the audit and no entry names the wrong one: all its calls fail. Restore a
+backup instead if you have one. The audit keeps the acceptance for ever, but not what differed: keep the output.
+A record that cannot be decrypted stays damaged.`;
+
+/** The number of findings that the question shows. */
+const MAX_SHOWN = 20;
+
+/** `vault tenant accept`: makes the records of a tenant count as they are. */
+export const defineTenantAccept = withAdmin({
+  flags: { tenant: TENANT, ...FLAGS.confirm },
+  view: RESULT_VIEWS.tenantAccept,
+  help: ACCEPT_HELP,
+  examples: ['vault tenant accept --tenant ID', 'vault tenant accept --tenant ID --yes > accepted.json'],
+  async prepare({ read }) {
+    const tenant = checkTenantId(read({ tenant: TENANT }).tenant);
+    const { yes } = read(FLAGS.confirm);
+    return async (admin) => {
+      const { tenant_id, findings, accept } = await admin.compareTenant(tenant);
+      if (!yes) {
+        reportDifference(tenant_id, findings);
+        await confirmLoss('From now on, the records of the tenant count as they are.');
+      }
+      await accept();
+      return { tenant_id, accepted: findings };
+    };
+  },
+});
+
+function reportDifference(tenantId: string, findings: readonly Finding[]): void {
+  const lines = findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
+  const more = lines.length > MAX_SHOWN ? [`… and ${lines.length - MAX_SHOWN} more`] : [];
+  report(`tenant ${tenantId} differs from the audit:`, undefined, [...lines.slice(0, MAX_SHOWN), ...more]);
+}
 
 function required(value: string | undefined, { flag, env }: FlagRow): string {
   if (value !== undefined) return value;

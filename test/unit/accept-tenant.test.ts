@@ -1,0 +1,359 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
+import { compareTenant } from '../../src/maintenance/accept-tenant.ts';
+import { checkVaultFile, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { insertRow, keepRows, putBack, TOKENS } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
+
+const OK = { status: 200 };
+const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
+
+interface Keyed {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** A vault of two tenants. */
+interface TwoTenants extends FileVault {
+  readonly other: { readonly id: string; readonly management: string };
+}
+
+async function opened(file: string): Promise<Vault> {
+  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  onTestFinished(() => vault.close().catch(() => undefined));
+  return vault;
+}
+
+async function twoTenants(tokens = 2): Promise<TwoTenants> {
+  const vault = await fileVault(tokens);
+  const made = await withVault(vault.file, (one) => one.createTenant('other'));
+  return { ...vault, other: { id: made.tenant.id, management: made.application.key ?? '' } };
+}
+
+async function withAdmin<T>(file: string, use: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>) {
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  return use(admin).finally(admin.close);
+}
+
+const prune = ({ file, folder }: FileVault, name: string) =>
+  withAdmin(file, (admin) => admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', join(folder, name))));
+/** Writes an entry about the first tenant and prunes it. */
+async function changeAndPrune(vault: TwoTenants): Promise<void> {
+  await withVault(vault.file, (one) => one.issueKey(vault.tenantId));
+  await prune(vault, 'later');
+}
+
+const accept = (file: string, tenant: string | undefined) =>
+  withAdmin(file, async (admin) => (await admin.compareTenant(tenant)).accept());
+const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
+const read = (vault: Vault, apiKey: string) => callVault(vault, apiKey, 'getToken', { id: 'token-0' });
+const tenantOf = (vault: Vault, key: string) => callVault(vault, key, 'getTenant');
+
+async function application(vault: Vault, management: string): Promise<Keyed> {
+  const body = { name: 'b', type: 'private', rules: [RULE] };
+  return (await callVault(vault, management, 'createApplication', { body })).body;
+}
+
+/** Closes the first tenant: prunes the entry that regenerated a key, and puts the older application back. */
+async function closedTenant(): Promise<TwoTenants & { readonly made: Keyed }> {
+  const vault = await twoTenants();
+  const made = await withVault(vault.file, (one) => application(one, vault.management));
+  const before = await keepRows(vault.file);
+  await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
+  await prune(vault, 'old');
+  await putBack(vault.file, before, ['application', 'application_key']);
+  return { ...vault, made };
+}
+
+describe('a closed tenant', () => {
+  it('is named by the notices and by doctor, and other tenants are served', async () => {
+    const { file, tenantId, apiKey, other } = await closedTenant();
+    const one = await opened(file);
+    await one.ready();
+    expect(await read(one, apiKey)).toMatchObject(REFUSED);
+    expect(await tenantOf(one, other.management)).toMatchObject(OK);
+    const says = expect.stringMatching(
+      `^every call of tenant ${tenantId} fails, .* \`vault tenant accept --tenant ${tenantId}\`$`,
+    );
+    expect(await one.notices()).toEqual([says]);
+    const report = await doctor(file);
+    expect(report.notices).toEqual([says]);
+    expect(report.findings).toEqual([
+      { table: 'tenant', id: tenantId, what: expect.stringContaining('no entry names') },
+    ]);
+  });
+
+  it('serves again after its acceptance, in each process, and its logs show the entry', async () => {
+    const { file, tenantId, apiKey, management, made, other } = await closedTenant();
+    const running = await opened(file);
+    expect(await read(running, apiKey)).toMatchObject(REFUSED);
+    await accept(file, tenantId.toUpperCase());
+    for (const one of [running, await opened(file)]) {
+      await one.ready();
+      for (const key of [apiKey, made.key]) expect(await read(one, key)).toMatchObject(OK);
+      expect(await tenantOf(one, other.management)).toMatchObject(OK);
+      expect(await one.notices()).toEqual([]);
+      expect(await one.check()).toEqual([]);
+    }
+    expect(await doctor(file)).toMatchObject({ ok: true, notices: [] });
+    const events = await withAdmin(file, (admin) =>
+      admin.lastEvents(({ event }) => event.action === 'acceptTenant', 9),
+    );
+    expect(events).toMatchObject([{ event: { tenant_id: tenantId } }]);
+    const logs = await callVault(running, management, 'listLogs');
+    const entry = { operation: 'acceptTenant', entity_type: 'tenant', entity_id: tenantId, actor_type: 'vault' };
+    expect(logs).toMatchObject({ body: { data: expect.arrayContaining([expect.objectContaining(entry)]) } });
+  });
+
+  it('stays sound after later prunes, also with all archives', async () => {
+    const vault = await closedTenant();
+    await accept(vault.file, vault.tenantId);
+    await withVault(vault.file, (one) => application(one, vault.management));
+    await prune(vault, 'later');
+    const archives = ['old', 'later'].map((name) => archiveFile('--archive', join(vault.folder, name)));
+    const checked = await checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives });
+    expect(checked).toMatchObject({ ok: true, notices: [] });
+    expect(await withVault(vault.file, (one) => read(one, vault.made.key))).toMatchObject(OK);
+  });
+
+  it('is open although a record of another tenant is put back later', async () => {
+    const { file, tenantId, apiKey, management, other } = await closedTenant();
+    await withVault(file, (one) => application(one, management));
+    await accept(file, tenantId);
+    const before = await keepRows(file);
+    await withVault(file, (one) => callVault(one, other.management, 'updateTenant', { body: { name: 'new' } }));
+    await putBack(file, before, ['tenant']);
+    const one = await opened(file);
+    expect(await read(one, apiKey)).toMatchObject(OK);
+    expect(await tenantOf(one, other.management)).toMatchObject(REFUSED);
+    expect(await one.notices()).toEqual([]);
+    expect((await doctor(file)).findings).toEqual([{ table: 'tenant', id: other.id, what: expect.any(String) }]);
+  });
+
+  it('is open after its acceptance without a prune, also when another record is put back', async () => {
+    const vault = await twoTenants();
+    const made = await withVault(vault.file, (one) => application(one, vault.management));
+    const before = await keepRows(vault.file);
+    await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
+    await putBack(vault.file, before, ['application', 'application_key']);
+    await accept(vault.file, vault.tenantId);
+    await withVault(vault.file, (one) =>
+      callVault(one, vault.other.management, 'updateTenant', { body: { name: 'x' } }),
+    );
+    await putBack(vault.file, before, ['tenant']);
+    const one = await opened(vault.file);
+    for (const key of [vault.apiKey, made.key]) expect(await read(one, key)).toMatchObject(OK);
+    expect(await tenantOf(one, vault.other.management)).toMatchObject(REFUSED);
+  });
+});
+
+describe('after an acceptance', () => {
+  it('a record that was changed since, and put back, is named, and the others serve', async () => {
+    const { file, tenantId, apiKey, management, made } = await closedTenant();
+    await accept(file, tenantId);
+    const before = await keepRows(file);
+    await withVault(file, (one) => callVault(one, management, 'deleteApplication', { id: made.id }));
+    await putBack(file, before, ['application', 'application_key']);
+    const one = await opened(file);
+    expect(await read(one, made.key)).toMatchObject(REFUSED);
+    expect(await read(one, apiKey)).toMatchObject(OK);
+    const what = expect.stringContaining('the row was restored');
+    expect((await doctor(file)).findings).toEqual([
+      { table: 'application', id: made.id, what },
+      { table: 'application_key', id: expect.any(String), what },
+    ]);
+  });
+
+  it('a record that no later entry names closes the tenant again', async () => {
+    const vault = await twoTenants();
+    const before = await keepRows(vault.file);
+    const made = await withVault(vault.file, (one) => application(one, vault.management));
+    await tamperFile(vault.file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+    await accept(vault.file, vault.tenantId);
+    await putBack(vault.file, before, ['application', 'application_key']);
+    const one = await opened(vault.file);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+    expect(await read(one, made.key)).toMatchObject({ status: 401 });
+    const what = expect.stringContaining('no entry names since the last prune or acceptance');
+    expect((await doctor(vault.file)).findings).toContainEqual({ table: 'tenant', id: vault.tenantId, what });
+  });
+
+  it('an entry that contradicted earlier ones is accepted, too', async () => {
+    const { file, tenantId } = await twoTenants(4);
+    await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-3'"));
+    await resetVault({ file, credential: CREDENTIAL }, tenantId);
+    expect((await doctor(file)).findings).toMatchObject([{ what: expect.stringContaining('was emptied') }]);
+    await accept(file, tenantId);
+    expect(await doctor(file)).toMatchObject({ ok: true });
+    expect(await withAdmin(file, (admin) => admin.verifyAudit())).toMatchObject({ ok: true });
+  });
+});
+
+describe('an acceptance', () => {
+  const TAMPERED: Readonly<Record<string, (vault: TwoTenants) => Promise<void>>> = {
+    'a token that was deleted, put back': async ({ file, apiKey }) => {
+      const before = await keepRows(file);
+      await withVault(file, (one) => callVault(one, apiKey, 'deleteToken', { id: 'token-1' }));
+      await putBack(file, before, TOKENS);
+    },
+    'a tombstone that was removed': async ({ file, apiKey }) => {
+      await withVault(file, (one) => callVault(one, apiKey, 'deleteToken', { id: 'token-1' }));
+      await putBack(file, [{ table: 'tombstone', rows: [] }], ['tombstone']);
+    },
+    'the tenant, put back': async ({ file, management }) => {
+      const before = await keepRows(file);
+      await withVault(file, (one) => callVault(one, management, 'updateTenant', { body: { name: 'new' } }));
+      await putBack(file, before, ['tenant']);
+    },
+    'the tenant, put back after its deletion': async ({ file, management }) => {
+      const before = await keepRows(file);
+      await withVault(file, (one) => callVault(one, management, 'deleteTenant'));
+      await putBack(file, before, ['tenant', 'tenant_key', 'application', 'application_key', ...TOKENS]);
+    },
+    'a destroyed key, put back': async ({ file, tenantId }) => {
+      const before = await keepRows(file);
+      await withAdmin(file, (admin) => admin.rotate({ tenantId, master: false, indexes: false }));
+      const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
+      await tamperFile(file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
+    },
+  };
+
+  it.each(Object.entries(TAMPERED))('makes this sound: %s', async (_what, tamper) => {
+    const vault = await twoTenants();
+    await tamper(vault);
+    expect(await doctor(vault.file)).toMatchObject({ ok: false });
+    await accept(vault.file, vault.tenantId);
+    expect(await doctor(vault.file)).toMatchObject({ ok: true });
+    const one = await opened(vault.file);
+    for (const key of [vault.management, vault.other.management]) expect(await tenantOf(one, key)).toMatchObject(OK);
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+  });
+
+  it('counts the changes between the comparison and the entry', async () => {
+    const vault = await closedTenant();
+    const { file, tenantId, other } = vault;
+    await withAdmin(file, async (admin) => {
+      const { accept: write } = await admin.compareTenant(tenantId);
+      await withVault(file, async (one) => {
+        await one.issueKey(tenantId);
+        await one.issueKey(other.id);
+      });
+      await resetVault({ file, credential: CREDENTIAL }, tenantId);
+      await write();
+    });
+    expect(await doctor(file)).toMatchObject({ ok: true });
+  });
+
+  it('counts the changes of other processes until the entry, and loses none', async () => {
+    const { file, apiKey, tenantId } = await twoTenants();
+    await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+    const one = await opened(file);
+    const create = (n: number) => callVault(one, apiKey, 'createToken', { body: { type: 'token', data: n } });
+    const made = Promise.all(Array.from({ length: 500 }, (_, n) => create(n)));
+    await accept(file, tenantId);
+    expect(new Set((await made).map(({ status }) => status))).toEqual(new Set([201]));
+    expect(await one.check()).toEqual([]);
+  });
+
+  it('accepts what was compared, not what was altered later', async () => {
+    const { file, tenantId } = await closedTenant();
+    await withAdmin(file, async (admin) => {
+      const { accept: write } = await admin.compareTenant(tenantId);
+      await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+      await write();
+    });
+    const report = await doctor(file);
+    expect(report.findings).toContainEqual({ table: 'tenant', id: tenantId, what: expect.any(String) });
+  });
+
+  it('leaves a record that cannot be opened to doctor', async () => {
+    const { file, tenantId, apiKey } = await twoTenants();
+    await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+    await accept(file, tenantId);
+    const report = await doctor(file);
+    expect(report.findings).toMatchObject([{ table: 'token', id: 'token-1' }]);
+    expect(await withVault(file, (one) => read(one, apiKey))).toMatchObject(OK);
+  });
+
+  it('is of one tenant only', async () => {
+    const { file, tenantId, other } = await closedTenant();
+    const before = await keepRows(file);
+    await withVault(file, (one) => callVault(one, other.management, 'updateTenant', { body: { name: 'new' } }));
+    await putBack(file, before, ['tenant']);
+    await withAdmin(file, async (admin) => {
+      const { findings, accept: write } = await admin.compareTenant(tenantId);
+      expect(findings).toMatchObject([{ table: 'tenant', id: tenantId }]);
+      await write();
+    });
+    expect((await doctor(file)).findings).toMatchObject([{ table: 'tenant', id: other.id }]);
+  });
+
+  /** What another process does right before the entry is written, and the error that it leads to. */
+  const MEANWHILE: Readonly<Record<string, readonly [(vault: TwoTenants) => Promise<unknown>, string | undefined]>> = {
+    'a change': [({ file, tenantId }) => withVault(file, (one) => one.issueKey(tenantId)), undefined],
+    'an acceptance': [({ file, tenantId }) => accept(file, tenantId), undefined],
+    'a prune of a change': [changeAndPrune, 'write_conflict'],
+  };
+
+  it.each(Object.entries(MEANWHILE))('stays right with %s right before it', async (_what, [work, code]) => {
+    const vault = await closedTenant();
+    const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    onTestFinished(holder.close);
+    const appendAuthority: typeof holder.store.appendAuthority = async (draft) => {
+      await work(vault);
+      await holder.store.appendAuthority(draft);
+    };
+    const parts = { ...holder, store: { ...holder.store, appendAuthority } };
+    const writing = (await compareTenant(parts, vault.tenantId)).accept();
+    if (code === undefined) await writing;
+    else await expect(writing).rejects.toMatchObject({ code });
+    expect(await doctor(vault.file)).toMatchObject({ ok: code === undefined });
+  });
+
+  it('is refused after a prune while it follows the log', async () => {
+    const vault = await closedTenant();
+    const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    onTestFinished(holder.close);
+    const follow = async () => {
+      await changeAndPrune(vault);
+      await holder.follower.follow();
+    };
+    const { accept: write } = await compareTenant({ ...holder, follower: { follow } }, vault.tenantId);
+    await expect(write()).rejects.toMatchObject({ code: 'write_conflict' });
+  });
+
+  it.each([
+    ['conflict', 'of a tenant that does not differ', ({ tenantId }: FileVault) => tenantId],
+    ['not_found', 'of an unknown tenant', () => '00000000-0000-4000-8000-000000000000'],
+    ['usage', 'of no tenant, if there are two', () => undefined],
+  ])('is refused with %s: %s', async (code, _what, tenant) => {
+    const vault = await twoTenants();
+    await expect(accept(vault.file, tenant(vault))).rejects.toMatchObject({ code });
+  });
+
+  it('is refused after a prune of entries that it would count', async () => {
+    const vault = await closedTenant();
+    await withAdmin(vault.file, async (admin) => {
+      const { accept: write } = await admin.compareTenant(vault.tenantId);
+      await withVault(vault.file, (one) => one.issueKey(vault.tenantId));
+      await prune(vault, 'later');
+      await expect(write()).rejects.toMatchObject({ code: 'conflict' });
+    });
+  });
+});
+
+it('a header that was put back keeps the vault from being ready, and doctor says that it closes every call', async () => {
+  const { file } = await twoTenants();
+  const before = await keepRows(file);
+  const added = { kind: 'key_file', key: new Uint8Array(32).fill(9) } as const;
+  await withAdmin(file, (admin) => admin.addSlot(added, { allowWeak: false }));
+  await putBack(file, before, ['header', 'slot']);
+  const detail = expect.stringMatching(/^Every call fails: the header of the vault differs from its last change/);
+  const one = await opened(file);
+  await expect(one.ready()).rejects.toMatchObject({ code: 'integrity_failure', detail });
+  expect((await doctor(file)).notices).toEqual([detail]);
+});
