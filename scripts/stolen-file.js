@@ -27,9 +27,8 @@ const UUID_BYTES = 16;
 
 /** The meaning of columns whose names do not show it. */
 const NOTES = {
-  'counter.count': 'number of commits; tokens of each type and key; tokens active in each month',
+  'counter.count': 'tokens of each type and key; tokens active in each month',
   'counter.at': 'last creation of a token of the type; last removal of expired records',
-  'counter.mark': 'a random value of each commit',
   'header.mac': 'keyed hash of the header',
   'slot.bytes': 'salt and parameters of the key file or passphrase; the wrapped master key; the label',
   'tenant.details': 'name, settings',

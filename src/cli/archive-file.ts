@@ -2,12 +2,27 @@ import { createReadStream, lstatSync } from 'node:fs';
 import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import { flag } from './global-flags.ts';
+import { filePath } from './output-path.ts';
 import { writeWholeFile } from './whole-file.ts';
 
 /** The longest line of an archive, in characters. A row holds at most a few thousand ids. */
 const MAX_LINE = 16 * 1024 * 1024;
 
 const HINT = 'name a file that `vault audit prune` wrote';
+
+/** The flag of commands that read the archives of all pruned entries. */
+export const ARCHIVE_FLAGS = {
+  archive: flag(
+    '--archive <path...>',
+    'an archive from `vault audit prune` to read, too; repeatable (comma-separated in VAULT_ARCHIVE)',
+  ),
+};
+
+/** Returns the archives that the flag names, in any order. Throws the fault `usage` for `-`. */
+export function archiveFiles(paths: readonly string[]): readonly ArchiveFile[] {
+  return paths.map((path) => archiveFile('--archive', filePath('--archive', path)));
+}
 
 /** Returns the audit archive at `path`. Errors name `flag`. */
 export function archiveFile(flag: string, path: string): ArchiveFile {

@@ -98,6 +98,8 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   return { place: file.place, after, through, entries, digest: digest.digest('hex') };
 }
 
+const MISSING_ARCHIVE = { hint: 'name the archives of all pruned entries' };
+
 /**
  * Verifies the archives of all pruned rows. Resolves to their rows, oldest first; to undefined if nothing was pruned.
  * Rejects with the fault `damaged` for an altered or missing archive, and for one of other rows.
@@ -126,7 +128,8 @@ export async function readArchives(
       after.sequence < end.sequence ? await readsOf(file, { after, through }).readAudit(end.sequence - 1, 1) : [after];
     if (before === undefined || !isSamePlace(before, end)) {
       const gap = `${place} begins at row ${after.sequence + 1}, and no archive ends before it with row ${after.sequence}`;
-      throw new Fault('damaged', after.sequence > end.sequence ? gap : `${place} does not continue the other archives`);
+      if (after.sequence > end.sequence) throw new Fault('damaged', gap, MISSING_ARCHIVE);
+      throw new Fault('damaged', `${place} does not continue the other archives`);
     }
     ranges.push({ after: end, through, place, ...readsOf(file, { after, through }) });
     end = through;
@@ -134,10 +137,8 @@ export async function readArchives(
   const last = ranges.at(-1);
   const [found] = end.sequence > head.sequence && last ? await last.readAudit(head.sequence - 1, 1) : [end];
   if (found === undefined || !isSamePlace(found, head)) {
-    throw new Fault(
-      'damaged',
-      `the archives end at row ${end.sequence}, and the audit begins after row ${head.sequence}`,
-    );
+    const what = `${last?.place} ends at row ${end.sequence}, and the audit begins after row ${head.sequence}`;
+    throw new Fault('damaged', what, MISSING_ARCHIVE);
   }
   return ranges.map(({ after, through, readAudit }) => {
     const isLast = through.sequence >= head.sequence;

@@ -7,6 +7,7 @@ import { type AuditParts, BrokenAudit, type PlacedEvent, walkAudit } from '../co
 import { Fault } from '../core/fault.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Keyring, Store } from '../core/ports.ts';
+import { createAuthorityCheck } from './authority-check.ts';
 
 /** A finding at a row of the audit. */
 export interface BadEntry extends Finding {
@@ -92,16 +93,21 @@ async function readOnce(parts: LogParts, base: Base): Promise<ReadLog> {
   const { archives, keyring } = parts;
   if (archives !== undefined && archives.at(-1)?.through.sequence !== base.sequence) throw prunedMeanwhile();
   const sums = createSums(keyring, archives === undefined ? base.state : undefined);
+  const first = archives === undefined ? base.sequence : 0;
+  const authority = createAuthorityCheck(keyring, first, sums.state());
   const index = await indexCheck(parts, base.sequence);
   const bad: BadEntry[] = [];
   let head: AuditHead = base;
   let [entries, denials] = [0, 0];
   let isInArchives = archives !== undefined;
 
+  function found(sequence: number, what: string): void {
+    bad.push({ sequence, table: 'audit', id: String(sequence), what });
+  }
+
   function compareBase(): void {
     const isSame = encodeState(sums.state()) === encodeState(base.state);
-    if (isInArchives && !isSame)
-      bad.push({ sequence: base.sequence, table: 'audit', id: String(base.sequence), what: OTHER_BASE });
+    if (isInArchives && !isSame) found(base.sequence, OTHER_BASE);
     isInArchives = false;
   }
 
@@ -111,6 +117,8 @@ async function readOnce(parts: LogParts, base: Base): Promise<ReadLog> {
       await index.expect(placed);
       head = placed;
     }
+    const wrong = authority.next(placed, (tenantId) => sums.sumsOf(tenantId).authority);
+    if (wrong !== undefined) found(placed.sequence, wrong);
     entries += 1;
     denials += placed.event.counted?.count ?? 0;
     sums.apply(placed);

@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
-import { readBase } from '../core/audit/base.ts';
-import { BrokenAudit, lastEvents, type PlacedEvent } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, type PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import type { Instant, VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
@@ -12,7 +11,8 @@ import { checkedCopy, checkFile, describeFormat, type FileReport } from '../main
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { noteBackup } from '../maintenance/clock-note.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
-import { contradictionsOf, prunedMeanwhile, readLog, walkLog } from '../maintenance/read-log.ts';
+import { lastEntries, readEntries } from '../maintenance/read-entries.ts';
+import { contradictionsOf, readLog } from '../maintenance/read-log.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
@@ -59,10 +59,11 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
   const opened = await openForKeyHolder(options);
   return {
     ...vaultKeys({ ...opened, headerKeys: headerKeys(options.credential), rest: restBetweenBatches() }),
-    /** Returns the last entries that match `wanted`, newest first. */
-    lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
-    /** Yields all entries, oldest first. Throws `BrokenAudit` at the first altered entry. */
-    events: () => eventsOf(opened),
+    /** Returns the last entries that match `wanted`, newest first, as `lastEntries` does. */
+    lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number, archives: readonly ArchiveFile[] = []) =>
+      lastEntries(opened, wanted, limit, archives),
+    /** Yields all entries, oldest first, as `readEntries` does. */
+    events: (archives: readonly ArchiveFile[] = []) => readEntries(opened, archives),
     verifyAudit: () => verifyAudit(opened),
     /** Archives and removes the entries before `before`, as `pruneAudit` does. */
     pruneAudit: async (before: Instant, file: ArchiveFile) => {
@@ -82,17 +83,6 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),
     close: opened.close,
   };
-}
-
-/** Yields all entries, oldest first. Rejects with the fault `conflict` if a prune removes rows meanwhile. */
-async function* eventsOf(opened: OpenedKeyHolder): AsyncGenerator<PlacedEvent> {
-  const base = await readBase(opened);
-  try {
-    yield* walkLog(opened, base);
-  } catch (error) {
-    if (!(error instanceof BrokenAudit) || (await readBase(opened)).sequence === base.sequence) throw error;
-    throw prunedMeanwhile(error);
-  }
 }
 
 /**

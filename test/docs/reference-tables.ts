@@ -6,6 +6,7 @@ import { PROBLEMS } from '../../src/contract/problems.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
 import { signatureOf } from '../../src/core/expressions/filter.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
+import { FORMAT_TABLES } from './format-tables.ts';
 import { code, codes, table } from './markdown.ts';
 import { objectReference, operationReference } from './operation-reference.ts';
 
@@ -67,6 +68,7 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
         return [code(signatureOf(name, filter)), summary, code(example)];
       }),
     ),
+  ...FORMAT_TABLES,
 };
 
 const MARKED = /<!-- table: ([a-z-]+) -->\n.*?<!-- end -->/gs;

@@ -8,6 +8,7 @@ import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { readArchives } from '../../src/maintenance/audit-archive.ts';
 import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
+import { lastEntries } from '../../src/maintenance/read-entries.ts';
 import { readLog } from '../../src/maintenance/read-log.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
@@ -53,6 +54,12 @@ async function withClock({ file }: FileVault, ahead: number, call: (opened: Vaul
   const opened = await openVault({ file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
   expect((await call(opened)).status).toBeLessThan(300);
   await opened.close();
+}
+
+async function sequencesOf(events: AsyncIterable<{ readonly sequence: number }>): Promise<readonly number[]> {
+  const found: number[] = [];
+  for await (const { sequence } of events) found.push(sequence);
+  return found;
 }
 
 /** Resolves to the rows behind the base. */
@@ -386,6 +393,45 @@ describe('after a prune', () => {
     await expect(readLog({ ...opened, archives })).rejects.toMatchObject({ code: 'conflict' });
   });
 
+  it('entries are read from overlapping archives in any order, and from the log', async () => {
+    const vault = await fileVault(3);
+    await change(vault, 'token-0', 'one');
+    const before = await withAdmin(vault.file, (admin) => sequencesOf(admin.events()));
+    await prune(vault, 'first');
+    await change(vault, 'token-0', 'two');
+    await prune(vault, 'second');
+    await change(vault, 'token-0', 'three');
+    await withAdmin(vault.file, async (admin) => {
+      const archives = ['second', 'first', 'first'].map((name) => archived(vault, name));
+      const all = await sequencesOf(admin.events(archives));
+      expect(all.slice(0, before.length)).toEqual(before);
+      expect(all.length).toBeGreaterThan(before.length + 3);
+      const newest = all.toReversed();
+      for (let limit = 1; limit <= all.length + 1; limit += 1) {
+        const found = await admin.lastEvents(() => true, limit, archives);
+        expect(found.map(({ sequence }) => sequence)).toEqual(newest.slice(0, limit));
+      }
+      const updates = await admin.lastEvents(({ event }) => event.action === 'updateToken', 2, archives);
+      expect(updates.map(({ event }) => event.revision)).toEqual([4, 3]);
+    });
+  });
+
+  it('a list with archives gives up if a prune has removed later rows meanwhile', async () => {
+    const vault = await fileVault(2);
+    await prune(vault, 'first');
+    const opened = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    onTestFinished(() => opened.close());
+    const { keyring, store } = opened;
+    const list = (parts: typeof store) =>
+      lastEntries({ keyring, store: parts }, () => true, 99, [archived(vault, 'first')]);
+    expect(await list(store)).not.toHaveLength(0);
+    const auditHead = async () => {
+      await prune(vault, 'second');
+      return store.auditHead();
+    };
+    await expect(list({ ...store, auditHead })).rejects.toMatchObject({ code: 'conflict' });
+  });
+
   it.each(Object.entries(CUTS))('doctor finds %s', async (_what, [sql, what]) => {
     const vault = await fileVault(3);
     await prune(vault);
@@ -465,7 +511,7 @@ describe('after a prune', () => {
     expect(all.checked.audit_entries).toBeGreaterThan((await doctor(vault.file)).checked.audit_entries);
     for (const [names, what] of [
       [['second'], /second begins at row \d+, and no archive ends before it/],
-      [['first'], /the archives end at row \d+, and the audit begins after row \d+/],
+      [['first'], /first ends at row \d+, and the audit begins after row \d+/],
     ] as const) {
       const found = { table: 'archive', id: '', what: expect.stringMatching(what) };
       expect((await doctorWith(...names)).findings).toEqual([found]);

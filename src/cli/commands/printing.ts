@@ -29,6 +29,8 @@ export interface CommandLine {
   readonly read: <Rows extends FlagRows>(rows: Rows) => FlagValues<Rows>;
   /** Prints items as they arrive; undefined without `--follow`. */
   readonly items: ItemPrinter | undefined;
+  /** Prints a remark on stderr after the result; not with `--field`, which prints a single value. */
+  readonly remark: (text: string) => void;
 }
 
 /** A subcommand that prints a result. */
@@ -70,13 +72,17 @@ export function printing<Result extends object>(printed: Printing<Result>): Defi
       const chosen = typeof view === 'function' ? view(read) : view;
       const items = follow ? await createListPrinter(flags, env, chosen, true) : undefined;
       const print = items === undefined ? createPrinter(flags, env, chosen) : undefined;
-      const result = await work({ words: command.args, flags, env, read, items });
+      let note: string | undefined;
+      const remark = (text: string) => {
+        note = text;
+      };
+      const result = await work({ words: command.args, flags, env, read, items, remark });
       if (typeof result === 'number') {
         finish(result);
         return;
       }
       const isObject = typeof result === 'object';
-      if (result !== undefined) await print?.(isObject ? stringifyJson({ ...result } as Printable) : result);
+      if (result !== undefined) await print?.(isObject ? stringifyJson({ ...result } as Printable) : result, note);
       finish(isObject ? exitCode(result) : 0);
     });
   };

@@ -17,7 +17,7 @@ import { parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
 /**
- * Returns a function that prints a result in the form that the flags select. Throws the fault `usage` when no result
+ * Returns a function that prints a result in the form that the flags select, and then a remark about it on stderr. Throws the fault `usage` when no result
  * can satisfy the flags.
  */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView) {
@@ -26,8 +26,13 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
     const why = 'the key is written only to the file';
     throw new Fault('usage', `--key-out and --field cannot both select the key: ${why}`);
   }
-  return async (bodyText: string): Promise<void> => {
-    const { text, note } = await renderResult(bodyText, view, showing, options);
+  return async (bodyText: string, remark?: string): Promise<void> => {
+    const { text, note = field === undefined ? remark : undefined } = await renderResult(
+      bodyText,
+      view,
+      showing,
+      options,
+    );
     await write(text);
     if (note !== undefined) report(note);
     if (losesKey(bodyText, text, view)) report('the API key was not printed; the vault shows it only once', LOST_KEY);

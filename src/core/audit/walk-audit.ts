@@ -3,7 +3,7 @@ import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { decodeRowEvents, decodeWitness, type TimedEvent } from './audit-event.ts';
 import { linkOf, START, UNLINKED } from './audit-link.ts';
-import type { AuditEntry, AuditHead, AuditPlace, AuditReads } from './ports.ts';
+import type { AuditEntry, AuditHead, AuditPlace, AuditReads, Witness } from './ports.ts';
 import { createSeenRows, type SeenRows } from './seen-rows.ts';
 
 /** The number of rows in one read. */
@@ -13,6 +13,11 @@ const PAGE = 100;
 export interface PlacedEvent extends AuditPlace, TimedEvent {
   /** The link of its row. */
   readonly link: Uint8Array;
+  /** Whether it is the last entry of its row. */
+  readonly isLast: boolean;
+  readonly witness: Witness;
+  /** The digest of its row, if that is a row of authority. */
+  readonly digest: bigint | undefined;
 }
 
 /** The error for damage in the audit, at the first wrong row. */
@@ -146,10 +151,11 @@ export function openRow(keyring: AuditParts['keyring'], row: AuditEntry): readon
 function openWhole(keyring: AuditParts['keyring'], { sequence, at, sealed, link }: AuditEntry) {
   try {
     const text = keyring.openAuditEvent(at, sealed);
-    const { witness } = decodeWitness(text);
-    const placed = decodeRowEvents(at, text).map(
-      (timed, index): PlacedEvent => ({ sequence, n: index + 1, link, ...timed }),
-    );
+    const { witness, digest } = decodeWitness(text);
+    const placed = decodeRowEvents(at, text).map((timed, index, { length }): PlacedEvent => {
+      const n = index + 1;
+      return { sequence, n, link, isLast: n === length, witness, digest, ...timed };
+    });
     return { witness, placed };
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {

@@ -3,12 +3,14 @@ import { isDenied } from '../../../core/audit/audit-level.ts';
 import { BrokenAudit, type PlacedEvent } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
+import type { ArchiveFile } from '../../../core/maintenance-ports.ts';
 import { nearestHint } from '../../../core/nearest-name.ts';
 import { formatInstant } from '../../../core/time.ts';
 import { wallTime } from '../../../core/timers.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
-import { archiveFile } from '../../archive-file.ts';
+import { ARCHIVE_FLAGS, archiveFile, archiveFiles } from '../../archive-file.ts';
 import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { groupDigits } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { filePath, outputPath, requireLines } from '../../output-path.ts';
@@ -25,9 +27,13 @@ const LIST_FLAGS = {
   denied: flag('--denied', 'only denied calls', 'VAULT_AUDIT_DENIED'),
   since: flag('--since <time>', 'only entries since this ISO 8601 time or age (15m, 24h)', 'VAULT_AUDIT_SINCE'),
   until: flag('--until <time>', 'only entries before this ISO 8601 time or age', 'VAULT_AUDIT_UNTIL'),
+  ...ARCHIVE_FLAGS,
 };
 
-const EXPORT_FLAGS = { out: flag('--out <path>', 'a new file (0600); - is standard output (default)') };
+const EXPORT_FLAGS = {
+  out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
+  ...ARCHIVE_FLAGS,
+};
 
 const VERIFY_FLAGS = { archive: flag('--archive <path>', 'check only this archive from `vault audit prune`') };
 
@@ -50,8 +56,9 @@ export const defineAuditList = withAdmin({
     'vault audit list --entity ID',
     'vault audit list --denied --since 24h',
     'vault audit list --action deleteToken --limit 10 -o csv',
+    'vault audit list --entity ID --archive audit-1 --archive audit-2',
   ],
-  async prepare({ read }) {
+  async prepare({ read, remark }) {
     const values = read(LIST_FLAGS);
     const limit = parseWhole(
       values.limit ?? DEFAULT_LIMIT,
@@ -60,7 +67,15 @@ export const defineAuditList = withAdmin({
       '--limit (VAULT_LIMIT) must be a number from 1',
     );
     const wanted = filterOf(values);
-    return async (admin) => ({ data: (await admin.lastEvents(wanted, limit).catch(damaged)).map(shownEvent) });
+    const archives = archiveFiles(values.archive);
+    return async (admin) => {
+      // One more shows whether the list ends here.
+      const found = await admin.lastEvents(wanted, limit + 1, archives).catch(damaged);
+      if (found.length > limit) {
+        remark(`the newest ${groupDigits(limit)} ${limit === 1 ? 'entry' : 'entries'}; --limit for more`);
+      }
+      return { data: found.slice(0, limit).map(shownEvent) };
+    };
   },
 });
 
@@ -118,18 +133,20 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
 export const defineAuditExport = withAdmin({
   flags: EXPORT_FLAGS,
   view: RESULT_VIEWS.auditExport,
-  examples: ['vault audit export --out audit.ndjson'],
+  examples: ['vault audit export --out audit.ndjson', 'vault audit export --archive audit-1 --archive audit-2'],
   async prepare({ flags, read }) {
-    const out = outputPath(read(EXPORT_FLAGS).out);
+    const values = read(EXPORT_FLAGS);
+    const out = outputPath(values.out);
+    const archives = archiveFiles(values.archive);
     if (out === undefined) requireLines(flags, 'use `vault audit list -o csv` for a table');
     return async (admin) => {
       if (out === undefined) {
-        for await (const line of exportedLines(admin)) await writeOut(line);
+        for await (const line of exportedLines(admin, archives)) await writeOut(line);
         return undefined;
       }
       let entries = 0;
       const counted = async function* () {
-        for await (const line of exportedLines(admin)) {
+        for await (const line of exportedLines(admin, archives)) {
           entries += 1;
           yield line;
         }
@@ -140,9 +157,9 @@ export const defineAuditExport = withAdmin({
   },
 });
 
-async function* exportedLines(admin: VaultAdmin): AsyncGenerator<string> {
+async function* exportedLines(admin: VaultAdmin, archives: readonly ArchiveFile[]): AsyncGenerator<string> {
   try {
-    for await (const placed of admin.events()) {
+    for await (const placed of admin.events(archives)) {
       yield `${stringifyJson({ ...shownEvent(placed), link: hex(placed.link) })}\n`;
     }
   } catch (error) {

@@ -1,32 +1,23 @@
 import type { ArchiveFile } from '../../../core/maintenance-ports.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
-import { archiveFile } from '../../archive-file.ts';
-import { FLAGS, flag } from '../../global-flags.ts';
+import { ARCHIVE_FLAGS, archiveFiles } from '../../archive-file.ts';
+import { FLAGS } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { filePath } from '../../output-path.ts';
 import { report } from '../../report-failure.ts';
 import { onVault } from '../on-file.ts';
-
-const DOCTOR_FLAGS = {
-  archive: flag(
-    '--archive <path...>',
-    'an archive from `vault audit prune` to check, too; repeatable (comma-separated in VAULT_ARCHIVE)',
-  ),
-};
 
 /** The result of `vault doctor`. */
 export type Checked = Awaited<ReturnType<typeof checkAndReport>>;
 
 /** `vault doctor`: opens every record, changes nothing, and exits with 9 when it finds damage. */
 export const defineDoctor = onVault<Checked>({
-  flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...DOCTOR_FLAGS },
+  flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...ARCHIVE_FLAGS },
   view: RESULT_VIEWS.doctor,
   examples: ['vault doctor', 'vault doctor --file vault.db --field ok'],
   async prepare({ read }) {
     const { anchor } = read(FLAGS.anchor);
-    const paths = read(DOCTOR_FLAGS).archive.map((path) => filePath('--archive', path));
-    const archives = paths.map((path) => archiveFile('--archive', path));
+    const archives = archiveFiles(read(ARCHIVE_FLAGS).archive);
     return (opened) => checkAndReport({ ...opened, anchor, archives });
   },
   exitCode: (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
