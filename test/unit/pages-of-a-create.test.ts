@@ -7,7 +7,7 @@ const PREFILLED = 10_000;
 const MEASURED = 1_000;
 /** The bytes of a page in the log, including the header of its frame. */
 const FRAME = 4096 + 24;
-const MAX_PAGES = 8.5;
+const MAX_PAGES = 7.5;
 
 /** Returns the n-th card number, with its check digit (ISO/IEC 7812-1). */
 function cardNumber(n: number): string {
