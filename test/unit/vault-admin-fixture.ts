@@ -38,6 +38,8 @@ export async function callVault(
   operation: OperationId,
   parts: {
     readonly id?: string;
+    /** All path parameters. Default: `id`. */
+    readonly params?: Readonly<Record<string, string>>;
     readonly body?: object;
     readonly query?: readonly [string, string][];
     readonly idempotencyKey?: string;
@@ -47,7 +49,7 @@ export async function callVault(
     operation,
     apiKey,
     mediaType: operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json',
-    params: parts.id === undefined ? {} : { id: parts.id },
+    params: parts.params ?? (parts.id === undefined ? {} : { id: parts.id }),
     query: parts.query ?? [],
     bodyText: parts.body && JSON.stringify(parts.body),
     idempotencyKey: parts.idempotencyKey,
