@@ -172,7 +172,8 @@ const UNINDEXED = 'has no row in the index of the audit: the row was removed out
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
 /** Returns a check of the rows of the log index between `first` and its end. Pass the expected rows in order. */
-function logCheck({ store, rest }: LogParts, first: number, end: number) {
+function logCheck(parts: LogParts, first: number, end: number) {
+  const { store, rest } = parts;
   const missing: number[] = [];
   const count = (upTo: number) => store.countLogIndex(Math.min(upTo, end));
   let waiting: LoggedRow[] = [];
@@ -195,8 +196,11 @@ function logCheck({ store, rest }: LogParts, first: number, end: number) {
 
     async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
       await compare();
-      if (missing.length > 0) {
-        return missing.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
+      // A prune meanwhile removes the rows of the index with those of the audit.
+      const { sequence: pruned } = missing.length > 0 ? await readBase(parts) : { sequence: first };
+      const lasting = missing.filter((sequence) => sequence > pruned);
+      if (lasting.length > 0) {
+        return lasting.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
       }
       // Count the earlier rows first, because a prune may remove some of them in between.
       const earlier = await count(first);

@@ -4,60 +4,44 @@ import { CheckFailure } from './check.ts';
 import type { HistoryPlaces } from './histories-place.ts';
 import { copySources, type SourceGuard } from './mutants-run.ts';
 
-const WALK = 'src/core/audit/walk-audit.ts';
-const CHECK_LEDGER = 'src/maintenance/check-ledger.ts';
-const LEDGER = 'src/maintenance/ledger.ts';
+const COMPARE = 'src/maintenance/compare-records.ts';
 
 /** Guards of doctor. Without each of them, it must miss an attack. */
 const GUARDS: readonly SourceGuard[] = [
   {
     name: 'witnesses of entries',
-    file: WALK,
+    file: 'src/core/audit/walk-audit.ts',
     from: 'if (!isKnown) throw',
     to: 'if (isKnown === undefined) throw',
   },
   {
-    name: 'revisions of rows',
-    file: CHECK_LEDGER,
-    from: 'else if (facts !== undefined && expected !== facts.revision) report(table, tenantId, id, PUT_BACK);',
-    to: '',
+    name: 'sums of tokens',
+    file: COMPARE,
+    from: 'slices.sumOf(id) !== sums.sumsOf(id).tokens',
+    to: 'slices.sumOf(id) === -1n',
   },
   {
-    name: 'rows that are not in the audit',
-    file: CHECK_LEDGER,
-    from: 'if (expected === undefined) report(table, tenantId, id, UNKNOWN);\n      else if',
-    to: 'if (expected === undefined) return;\n      else if',
-  },
-  {
-    name: 'rows that were removed',
-    file: CHECK_LEDGER,
-    from: 'if (!removed) report(table, tenantId, id, REMOVED);\n          else if',
-    to: 'if (removed)\n          if',
-  },
-  {
-    name: 'tombstones that were removed',
-    file: CHECK_LEDGER,
-    from: "else if (table === 'token') report('tombstone', tenantId, id, REMOVED);",
-    to: '',
-  },
-  {
-    name: 'changes of older rows',
-    file: LEDGER,
-    from: 'else if ((before ?? 0) !== from) reject(placed,',
-    to: 'else if ((before ?? 0) !== from && before === -2) reject(placed,',
+    name: 'sums of tenants, their keys and applications',
+    file: COMPARE,
+    from: 'authority.get(id) !== known.tenants.get(id)?.authority',
+    to: 'authority.get(id) === -1n',
   },
   {
     name: 'the header',
-    file: CHECK_LEDGER,
-    from: "if (ledger.header() !== headerMark(mac)) report('header', '', '', PUT_BACK);",
-    to: 'if (mac === undefined) return;',
+    file: COMPARE,
+    from: 'if (known.header !== headerMark(scan.mac)) findings',
+    to: 'if (known.header === headerMark(new Uint8Array())) findings',
+  },
+  {
+    name: 'resets of older tokens',
+    file: 'src/core/audit/sums.ts',
+    from: "if (decodeDigest(entities[0] ?? '') !== tokens) contradictions",
+    to: "if (decodeDigest(entities[0] ?? '') === -1n) contradictions",
   },
 ];
 
 /** The guards whose attacks are the most frequent. */
-export const FREQUENT_GUARDS = GUARDS.filter(({ name }) =>
-  ['revisions of rows', 'rows that were removed', 'the header'].includes(name),
-);
+export const FREQUENT_GUARDS = GUARDS.filter(({ name }) => /^(?:sums of|the header)/.test(name));
 
 /** Histories of a copy of the sources. */
 interface ControlOptions {

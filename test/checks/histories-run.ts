@@ -4,7 +4,7 @@ import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { acceptAll } from './histories-accept.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
 import { ACTIONS, actionsOn, type CallingTenant, prune, type Target } from './histories-calls.ts';
-import { isBeyondPromise, isKnownMiss } from './histories-limits.ts';
+import { isBeyondPromise } from './histories-limits.ts';
 import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
 import type { VaultRows } from './histories-rows.ts';
 import { createShadow, type Judgement } from './histories-shadow.ts';
@@ -25,11 +25,10 @@ const seedOf = (seed: number, step: number) => Math.imul(seed, 0x9e3779b1) + Mat
  * - `missed`: doctor accepts a vault without an honest history.
  * - `false`: doctor reports a vault that nobody has altered.
  * - `beyond`: doctor accepts it, as SECURITY.md documents.
- * - `known`: doctor accepts it against SECURITY.md, in a way that is known.
  * - `unclear`: the entries end within those of one call.
  * - `strict`: doctor reports an altered vault for which there is an honest history.
  */
-export type Verdict = 'found' | 'sound' | 'missed' | 'false' | 'beyond' | 'known' | 'unclear' | 'strict';
+export type Verdict = 'found' | 'sound' | 'missed' | 'false' | 'beyond' | 'unclear' | 'strict';
 
 export interface HistoryResult {
   readonly verdicts: readonly Verdict[];
@@ -48,7 +47,7 @@ export const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'fals
 /** Returns the verdict on a vault that doctor accepts. */
 function acceptedAs(oracle: Judgement): Verdict {
   if (oracle.is !== 'broken') return oracle.is;
-  return isBeyondPromise(oracle) ? 'beyond' : isKnownMiss(oracle) ? 'known' : 'missed';
+  return isBeyondPromise(oracle) ? 'beyond' : 'missed';
 }
 
 export interface HistoryOptions {

@@ -24,8 +24,6 @@ interface WrittenEntry {
 export interface WrongRecord {
   readonly key: string;
   readonly is: 'missing' | 'unexpected' | 'other';
-  /** Whether a prune has removed the entry of the last change. */
-  readonly isPruned: boolean;
 }
 
 /**
@@ -36,8 +34,6 @@ export interface Judgement {
   readonly is: 'sound' | 'unclear' | 'broken';
   /** The first entry that was not written after the one before it. */
   readonly entry?: string;
-  /** Whether `entry` is one that a prune had removed. Then the others are judged, too. */
-  readonly isPruned?: boolean;
   /** Whether `entry` and all that follow it were written by the last call, so that no other entry names them. */
   readonly isUnwitnessed?: boolean;
   /** The records that a call changed or removed although they were not as the entries before had left them. */
@@ -53,9 +49,8 @@ export interface Judgement {
 export function createShadow(first: VaultRows) {
   const versions = new Map<string, Version>();
   const written = new Map<string, WrittenEntry>();
-  /** Entries that were the first after a prune, and those that prunes removed. */
-  const bases = new Set<string>();
-  const pruned = new Set<string>();
+  /** The entries that the bases of prunes replaced. */
+  const replaced = new Map<string, string>();
   /** The last entry that the product wrote at a place. */
   const lastAt = new Map<string, string>();
   /** The entries by their sealed bytes, which an attacker cannot change. */
@@ -102,17 +97,19 @@ export function createShadow(first: VaultRows) {
     const known = new Set(before.audit.map(({ text }) => text));
     const kept = new Set(after.audit.map(({ text }) => text));
     const removed = before.audit.filter(({ text }) => !kept.has(text));
-    for (const { text } of removed) pruned.add(text);
     const entries = after.audit.filter(({ text }) => !known.has(text));
     const step = { entries: entries.map(({ text }) => text), effects: effectsOf(before, after, resetOf) };
     const all = [...removed, ...after.audit].sort(byPlace);
     for (const [at, entry] of all.entries()) {
       const last = all[at - 1];
-      const isFirst = last === undefined;
-      if (!isFirst && pruned.has(last.text) && kept.has(entry.text)) bases.add(entry.text);
       if (known.has(entry.text)) continue;
-      // An altered entry stands for the one that was written at its place.
-      const previous = isFirst ? undefined : written.has(last.text) ? last.text : lastAt.get(last.key);
+      const previous = last && writtenAs(last);
+      const own = previous === undefined ? undefined : written.get(previous);
+      if (previous !== undefined && own !== undefined && last?.key === entry.key) {
+        replaced.set(entry.text, previous);
+        bySeal.set(entry.columns['sealed'], own);
+        continue;
+      }
       const made = { order: written.size, previous, step };
       written.set(entry.text, made);
       bySeal.set(entry.columns['sealed'], made);
@@ -121,12 +118,18 @@ export function createShadow(first: VaultRows) {
     return step.entries.length === 0 && step.effects.length > 0;
   }
 
-  /** Returns the first entry that was not written after the one before it. */
+  /** Returns the entry that a row is, or that it replaces as a base. An altered row stands for the one at its place. */
+  function writtenAs({ text, key }: VaultRow): string | undefined {
+    return replaced.get(text) ?? (written.has(text) ? text : lastAt.get(key));
+  }
+
+  /** Returns the first entry that was not written after the one before it. A log begins with its first row or a base. */
   function wrongEntry(rows: readonly VaultRow[]): string | undefined {
+    if (rows.length === 0) return 'none';
     return rows.find(({ text }, at) => {
-      const entry = written.get(text);
-      if (entry === undefined) return true;
-      return at === 0 ? entry.previous !== undefined && !bases.has(text) : entry.previous !== rows[at - 1]?.text;
+      const before = rows[at - 1];
+      if (before === undefined) return !replaced.has(text) && written.get(text)?.previous !== undefined;
+      return written.get(text)?.previous !== (replaced.get(before.text) ?? before.text);
     })?.key;
   }
 
@@ -139,45 +142,31 @@ export function createShadow(first: VaultRows) {
   }
 
   /** Returns the entries of the honest history that ends with these: these and those that prunes have removed. */
-  function historyOf(
-    audit: readonly VaultRow[],
-  ): Pick<Judgement, 'entry' | 'isPruned' | 'isUnwitnessed'> & { readonly history: Set<string> } {
+  function historyOf(audit: readonly VaultRow[]): ReadonlySet<string> {
     const history = new Set<string>();
-    const wrong: Pick<Judgement, 'entry' | 'isPruned' | 'isUnwitnessed'> = {};
-    const begin = Math.max(
-      0,
-      audit.findLastIndex(({ text }) => bases.has(text)),
-    );
-    const rows = audit.slice(begin);
-    const entry = wrongEntry(rows);
-    if (entry !== undefined) return { history, entry, isUnwitnessed: isUnwitnessed(rows) };
-    const put = wrongEntry(begin > 0 ? audit.slice(0, begin + 1) : []);
-    if (put !== undefined) Object.assign(wrong, { entry: put, isPruned: true });
-    for (const { text } of rows) history.add(text);
-    const [first] = rows;
-    for (let one = first?.text; one !== undefined; one = written.get(one)?.previous) history.add(one);
-    if (rows.length === 0) for (const text of pruned) history.add(text);
-    return { history, ...wrong };
+    const last = audit.at(-1);
+    for (let one = last && writtenAs(last); one !== undefined; one = written.get(one)?.previous) history.add(one);
+    return history;
   }
 
   function judge({ audit, records }: VaultRows): Judgement {
-    const { history, ...entries } = historyOf(audit);
-    if (entries.entry !== undefined && !entries.isPruned) return { is: 'broken', ...entries, changes: [], records: [] };
-    const present = new Set(audit.map(({ text }) => text));
+    const entry = wrongEntry(audit);
+    if (entry !== undefined)
+      return { is: 'broken', entry, isUnwitnessed: isUnwitnessed(audit), changes: [], records: [] };
+    const history = historyOf(audit);
     const steps = new Set([...history].sort(inOrder(written)).flatMap((text) => written.get(text)?.step ?? []));
-    const states = new Map<string, { readonly versions: ReadonlySet<Version>; readonly isPruned: boolean }>();
+    const states = new Map<string, ReadonlySet<Version>>();
     const changes: Judgement['changes'][number][] = [];
     for (const { entries: own, effects } of steps) {
       const isWhole = own.every((text) => history.has(text));
-      const isPruned = !own.some((text) => present.has(text));
       const set = (key: string, before: ReadonlySet<Version>, after: Version) =>
-        states.set(key, { versions: new Set(isWhole ? [after] : [...before, after]), isPruned });
+        states.set(key, new Set(isWhole ? [after] : [...before, after]));
       for (const effect of effects) {
         if ('prefix' in effect) {
-          for (const [key, state] of states) if (key.startsWith(effect.prefix)) set(key, state.versions, NONE);
+          for (const [key, versions] of states) if (key.startsWith(effect.prefix)) set(key, versions, NONE);
           continue;
         }
-        const before = states.get(effect.key)?.versions ?? new Set([NONE]);
+        const before = states.get(effect.key) ?? new Set([NONE]);
         if (!before.has(effect.before)) {
           changes.push({ key: effect.key, is: effect.after === NONE ? 'removed' : 'changed' });
         }
@@ -187,15 +176,15 @@ export function createShadow(first: VaultRows) {
     const wrong: WrongRecord[] = [];
     let isUnclear = false;
     for (const key of new Set([...states.keys(), ...records.keys()])) {
-      const { versions: expected, isPruned } = states.get(key) ?? { versions: new Set([NONE]), isPruned: false };
+      const expected = states.get(key) ?? new Set([NONE]);
       isUnclear ||= expected.size > 1;
       const row = records.get(key);
       if (expected.has(versionOf(row))) continue;
       const is = row === undefined ? 'missing' : expected.has(NONE) ? 'unexpected' : 'other';
-      wrong.push({ key, is, isPruned });
+      wrong.push({ key, is });
     }
-    const isBroken = entries.isPruned === true || changes.length > 0 || wrong.length > 0;
-    return { is: isBroken ? 'broken' : isUnclear ? 'unclear' : 'sound', ...entries, changes, records: wrong };
+    const isBroken = changes.length > 0 || wrong.length > 0;
+    return { is: isBroken ? 'broken' : isUnclear ? 'unclear' : 'sound', changes, records: wrong };
   }
 
   observe({ records: new Map(), audit: [], logged: undefined }, first);

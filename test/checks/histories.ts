@@ -11,7 +11,7 @@ const MAX_CONTROL = 800;
 /** Histories of different seeds do not overlap. */
 const SEEDS = 100_000;
 
-const VERDICTS: readonly Verdict[] = ['sound', 'found', 'missed', 'false', 'beyond', 'known', 'unclear', 'strict'];
+const VERDICTS: readonly Verdict[] = ['sound', 'found', 'missed', 'false', 'beyond', 'unclear', 'strict'];
 
 function countBy(names: readonly string[]): ReadonlyMap<string, number> {
   const groups = Map.groupBy(names, (name) => name);

@@ -113,7 +113,7 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
 
 /** Patches the product so that it reports a failed commit as successful. */
 async function control(options: CheckOptions) {
-  const product = patchProduct('this.#statements.commit().run(),', 'try{this.#statements.commit().run()}catch{}');
+  const product = patchProduct('{this.#statements.commit().run()}', '{try{this.#statements.commit().run()}catch{}}');
   try {
     return await failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin: product.bin });
   } finally {

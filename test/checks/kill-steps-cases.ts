@@ -28,10 +28,11 @@ export interface KillCase {
 const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
 /** Creates the file that `vault serve --dev` creates, so that snapshots of the vault can be saved. */
 const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
+const PRUNED_TOKENS = 3 * TOKENS;
 const PRUNE = ['audit', 'prune', '--before', '1ms', '--archive'] as const;
 
 async function checkPruned(vault: SteppedVault, { links }: Before): Promise<void> {
-  await vault.checkRecords();
+  await vault.checkRecords(PRUNED_TOKENS);
   const found = await vault.auditLinks();
   demand('the lost rows of the audit', [...links].filter((link) => !found.has(link)).length, 0);
 }
@@ -123,9 +124,9 @@ export const KILL_CASES: readonly KillCase[] = [
     what: 'audit prune',
     isLong: true,
     prepare: async (vault) => {
-      await vault.create(IDS);
       // More rows than one transaction removes.
-      for (let times = 0; times < 2; times += 1) await vault.list(TOKENS);
+      for (let times = 0; times < PRUNED_TOKENS / TOKENS; times += 1)
+        await vault.create(IDS.map((id) => `${id}-${times}`));
     },
     span: 1,
     words: (round) => [...PRUNE, `old-${round}`],

@@ -10,7 +10,7 @@ import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { composeVault, type Vault } from '../../src/vault/vault.ts';
+import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vault.ts';
 import { type SteppingClock, seededRandom } from '../fixed-world.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 import { type OpenStores, startDaemons } from './start-daemons.ts';
@@ -57,7 +57,7 @@ const NEED_ACTIVITY: readonly OperationId[] = [
 ];
 
 export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions): Promise<Targets> {
-  const created: CreatedTenant[] = [];
+  let created: readonly CreatedTenant[] = [];
   /** The tenant whose key `writeActivity` uses. No step changes it. */
   let reporter: CreatedTenant | undefined;
   const inserted: Parameters<Store['insertTenant']>[] = [];
@@ -65,18 +65,30 @@ export async function openTargets({ folder, seed, clock, tenants, draw, openStor
   // Closing a vault wipes its key, so each vault gets a copy.
   const credential = () => ({ ...CREDENTIAL, key: KEY.slice() });
   const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
-  await createVaultFile(first, header, async (fileStore) => {
-    const insertTenant: Store['insertTenant'] = async (...records) => {
-      inserted.push(records);
-      await fileStore.insertTenant(...records);
-    };
+
+  /** Writes the first records of a vault, and passes those of each tenant to `insert` with the entry about them. */
+  async function found(store: Store, insert: Store['insertTenant']): Promise<readonly CreatedTenant[]> {
     const random = seededRandom(`${seed}/founding`);
-    const vault = composeVault({ file: first, store: { ...fileStore, insertTenant }, keyring, clock, random });
-    for (let index = 0; index < tenants; index++) created.push(await vault.createTenant(`tenant ${index}`));
-    reporter = await vault.createTenant('reporter');
+    const parts = { file: first, store: { ...store, insertTenant: insert }, keyring, clock, random };
+    const made = [await writeFirstRecords(parts, header, 'reporter')];
+    const vault = composeVault(parts);
+    for (let index = 0; index < tenants; index++) made.push(await vault.createTenant(`tenant ${index}`));
+    return made;
+  }
+
+  await createVaultFile(first, header, async (store) => {
+    [reporter, ...created] = await found(store, async (...records) => {
+      inserted.push(records);
+      await store.insertTenant(...records);
+    });
   });
   const others = await openStores?.(header, async (store) => {
-    for (const records of inserted) await store.insertTenant(...records);
+    // The same records, because the keys of a tenant are not seeded. An entry fits one log only.
+    const known = inserted.values();
+    await found(store, async (...own) => {
+      const [tenant, keys, application] = known.next().value ?? own;
+      await store.insertTenant(tenant, keys, application, own[3]);
+    });
   });
   keyring.close();
   const second = join(folder, 'direct.db');

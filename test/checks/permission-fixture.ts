@@ -3,9 +3,10 @@ import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
-import { composeVault, type Vault } from '../../src/vault/vault.ts';
+import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import { CheckFailure } from './check.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import type { Applicant, KeyState, Place } from './permission-oracle.ts';
@@ -109,9 +110,12 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
   // Unlocking wipes the key, so each vault gets a copy.
   const credential = () => ({ kind: 'key_file', key: key.slice() }) as const;
   const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
+  const stores = await (openStores ?? onFile)(header, async (store) => {
+    await writeFirstRecords({ file: 'matrix', store, keyring, clock, random }, header, 'first');
+  });
   keyring.close();
   const vaults = await Promise.all(
-    (await (openStores ?? onFile)(header, async () => undefined)).map(async (store) => {
+    stores.map(async (store) => {
       const keys = await unlockKeyring(header, credential());
       return composeVault({ file: 'matrix', store, keyring: keys, clock, random });
     }),
@@ -120,7 +124,9 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
 
   async function perform(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply> {
     const reply = await dispatch(callOf(key, operation, parts, body));
-    if (reply.status >= 300) throw new Error(`the fixture: ${operation} answered ${reply.status}: ${reply.bodyText}`);
+    if (reply.status >= 300) {
+      throw new CheckFailure(`the fixture: ${operation} answered ${reply.status}: ${reply.bodyText}`);
+    }
     return reply;
   }
 

@@ -72,6 +72,16 @@ async function sequences(file: string): Promise<readonly number[]> {
   return found;
 }
 
+it.each([
+  ['time', 'at = 1'],
+  ['bytes', "sealed = x'00'"],
+  ['link', "link = x'00'"],
+])('doctor finds an altered %s of the row 0', async (_name, change) => {
+  const { file } = await fileVault(1);
+  await tamperFile(file, (connection) => connection.exec(`UPDATE audit SET ${change} WHERE sequence = 0`));
+  expect(await doctor(file)).toMatchObject({ ok: false, findings: [{ table: 'audit', id: '0', what: 'was altered' }] });
+});
+
 describe('a prune', () => {
   it('archives and removes the entries before a time, and everything still works', async () => {
     const vault = await fileVault(5);
@@ -380,6 +390,25 @@ describe('after a prune', () => {
       await prune(vault, name, Date.now() + 2 * MINUTE);
       expect(await doctor(vault.file), name).toMatchObject({ ...SOUND, checked: { tokens: 1 } });
     }
+  });
+
+  it('a check accepts that a prune removes rows of the index meanwhile', async () => {
+    const vault = await fileVault(2);
+    const before = Date.now() + 1;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    await change(vault, 'token-0', 'later');
+    await withVault(vault.file, (served) => served.sweep());
+    const opened = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    onTestFinished(() => opened.close());
+    let isFirst = true;
+    const findUnlogged: typeof opened.store.findUnlogged = async (rows) => {
+      if (isFirst) await prune(vault, 'old', before);
+      isFirst = false;
+      return opened.store.findUnlogged(rows);
+    };
+    const { bad, base } = await readLog({ ...opened, store: { ...opened.store, findUnlogged } });
+    expect({ bad, base: base.sequence, isFirst }).toEqual({ bad: [], base: 0, isFirst: false });
+    expect((await readLog(opened)).base.sequence).toBeGreaterThan(0);
   });
 
   it('a check with archives gives up if a prune has removed later rows meanwhile', async () => {

@@ -1,3 +1,4 @@
+import { isSameBytes } from '../is-bytes.ts';
 import type { Instant, Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { START } from './audit-link.ts';
@@ -32,7 +33,12 @@ export async function readBase({ store, keyring }: BaseParts): Promise<Base> {
 }
 
 function openBase(keyring: BaseParts['keyring'], row: AuditEntry): Base {
-  if (row.sequence === 0) return { ...START, state: NO_RECORDS, latest: 0, archive: '' };
+  if (row.sequence === 0) {
+    // No key seals the row 0, and no link includes it.
+    const isFirst = row.at === 0 && row.sealed.length === 0 && isSameBytes(row.link, START.link);
+    if (!isFirst) throw new BrokenAudit(row, 'was altered');
+    return { ...START, state: NO_RECORDS, latest: 0, archive: '' };
+  }
   try {
     const [, latest, archive = '', ...state] = keyring.openAuditBase(row).split('\n');
     return { ...row, latest: Number(latest), archive, state: decodeState(state.join('\n')) };

@@ -38,6 +38,7 @@ async function stop({ seed, quick }: CheckOptions, options: Omit<FleetOptions, '
         fleet.signal(victim, 'SIGCONT');
       });
       pauses.push(pause);
+      if (!quick && pause >= MAX_PAUSE_MS) break;
     }
     const found = await load.finish({
       stops,
@@ -57,7 +58,8 @@ async function stop({ seed, quick }: CheckOptions, options: Omit<FleetOptions, '
 async function waitLonger(options: CheckOptions) {
   const { bin, remove } = patchProduct(LIMIT, '"5s"');
   try {
-    return await stop({ ...options, quick: true }, { bin });
+    // A stopped daemon need not hold a lock. One pause of a full run suffices.
+    return await stop({ ...options, quick: false }, { bin });
   } finally {
     remove();
   }
