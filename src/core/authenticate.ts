@@ -108,12 +108,13 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   await requireCurrent(world, 'application', application.record);
   await requireCurrent(world, 'application_key', key);
   const parent = await parentOf(world, application.record, now);
+  const minting = await mintingKeyOf(world, application.record);
   const within = parent && grantsOf(parent, tenant.keyring);
   const grants = createGrants(application.details, within);
   const applications = [application.record, ...(parent ? [parent] : [])];
   const stamp = world.follower.stampOf(tenant_id, sequence, [
     ...applications.map(({ id, revision }) => ({ table: 'application' as const, id, revision })),
-    { table: 'application_key', id: key.id, revision: key.revision },
+    ...[key, ...minting].map(({ id, revision }) => ({ table: 'application_key' as const, id, revision })),
   ]);
   return { identity: { application, key, tenant, grants }, stamp, expires_at: application.record.expires_at };
 }
@@ -121,6 +122,17 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
 /** Rejects with `write_conflict` when the record has changed since it was read; the call is then repeated. */
 async function requireCurrent({ follower }: World, ...read: Parameters<World['follower']['isCurrent']>): Promise<void> {
   if (!(await follower.isCurrent(...read))) throw new Problem('write_conflict');
+}
+
+/**
+ * Resolves to the key that created an expiring application; to none for another one. Rejects with `unauthenticated` when
+ * the key has ended: the application ended with it.
+ */
+async function mintingKeyOf({ follower }: World, { parent_id, parent_key_id, tenant_id }: ApplicationRecord) {
+  if (parent_id === undefined || parent_key_id === undefined) return [];
+  const key = { tenant_id, application_id: parent_id, id: parent_key_id, revision: 1 };
+  if (!(await follower.isCurrent('application_key', key))) throw new Problem('unauthenticated');
+  return [key];
 }
 
 /** Resolves to the creator of an expiring application. Rejects with `unauthenticated` when it no longer exists. */

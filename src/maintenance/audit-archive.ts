@@ -117,13 +117,16 @@ export async function readArchives(
     });
     verified.push({ ...archive, file });
   }
-  verified.sort((a, b) => a.after.sequence - b.after.sequence);
+  verified.sort((a, b) => a.after.sequence - b.after.sequence || a.through.sequence - b.through.sequence);
   const head = await readBase(parts);
   if (head.sequence === 0) return undefined;
   const ranges: (ArchivedRows & { readonly place: string })[] = [];
   let end = START;
   for (const { after, through, place, file } of verified) {
-    // The archive of a prune that was killed overlaps the next one.
+    // The archive of a prune that was killed overlaps the next one, or lies within it.
+    const whole = ranges.find((range) => range.through.sequence >= through.sequence);
+    const [own] = whole === undefined ? [] : await whole.readAudit(through.sequence - 1, 1);
+    if (own !== undefined && isSamePlace(own, through)) continue;
     const [before] =
       after.sequence < end.sequence ? await readsOf(file, { after, through }).readAudit(end.sequence - 1, 1) : [after];
     if (before === undefined || !isSamePlace(before, end)) {

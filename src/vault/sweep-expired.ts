@@ -18,7 +18,6 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
     /** Resolves to the number of removed records. Leaves damaged rows for the next run. */
     async sweepExpired(): Promise<number> {
       await world.activity.flush();
-      await world.follower.follow();
       await timekeeper?.keep();
       const now = () => world.clock.settled();
       await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
@@ -26,6 +25,8 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
       const countLeft = () => Object.values(left).reduce((sum, { size }) => sum + size, 0);
       const seen = await inBatches(EXPIRED_BATCH, async () => {
         const before = countLeft();
+        // The store opens each row that the process does not know yet, for each removed application.
+        await world.follower.follow();
         const removed = await store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder, left);
         return removed + countLeft() - before;
       });

@@ -125,7 +125,7 @@ const EDITED: readonly (readonly [
   [
     'counter',
     'tenant = 0',
-    { count: '-1', mark: 'zeroblob(8)', at: '-1', clock: "'4102444800000' || substr(clock, 2)", type: '1' },
+    { count: '-1', at: '-1', clock: "'4102444800000' || substr(clock, 2)", type: '1' },
     'the file',
   ],
   [

@@ -94,6 +94,30 @@ describe('an audit that somebody without the key alters and links again', () => 
     ['without the rows before the last one', [1, 2, 6], 'row 3 of the audit was written after another row 5'],
   ])('%s', async (_, order, expected) => expect(await verify(linked(order))).toBe(expected));
 
+  it('waiting events are written in commits of few rows, and none twice after a failure', async () => {
+    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+    onTestFinished(() => keyring.close());
+    const opened = await openTestStore(header);
+    let failures = 1;
+    const sizes: number[] = [];
+    const store = {
+      async appendAudit(drafts: Parameters<typeof opened.appendAudit>[0]) {
+        if (sizes.length === 1 && failures-- > 0) throw new Error('busy');
+        sizes.push(drafts.length);
+        await opened.appendAudit(drafts);
+      },
+    };
+    const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
+    const follower = createFollower({ store: opened, keyring });
+    const audit = createAudit({ store, keyring, follower, clock, level: 'all', strict: false });
+    const entities = Array.from({ length: 600 }, (_, n) => `token-${n}`);
+    for (let n = 0; n < 120; n += 1) audit.record({ action: 'detokenize', status: 200, entities });
+    await expect(audit.flush()).rejects.toThrow('busy');
+    await audit.flush();
+    expect(sizes).toEqual([50, 50, 20]);
+    expect((await opened.auditHead()).sequence).toBe(120);
+  });
+
   it('a writer that knew only the first of many rows is no damage', async () => {
     const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
     onTestFinished(() => keyring.close());

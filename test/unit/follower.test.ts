@@ -3,6 +3,7 @@ import type { OperationId } from '../../src/contract/operations.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -111,6 +112,54 @@ describe('a vault that is open', () => {
     expect(await callVault(one, vault.apiKey, 'updateToken', patch)).toMatchObject(OK);
     expect(await application(one, vault)).toMatchObject({ id: expect.any(String) });
     expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+  });
+
+  it('refuses an expiring application that was hidden while the key that created it was deleted', async () => {
+    const vault = await fileVault(1);
+    const one = await opened(vault.file);
+    const body = { name: 'b', type: 'private', rules: [RULE], can_create_expiring_applications: true };
+    const { id } = (await callVault(one, vault.management, 'createApplication', { body })).body as { id: string };
+    const made = (await callVault(one, vault.management, 'createApplicationKey', { id })).body as Record<
+      string,
+      string
+    >;
+    const child = (
+      await callVault(one, made['key'] ?? '', 'createApplication', {
+        body: { name: 'c', type: 'expiring', permissions: ['token:read'] },
+      })
+    ).body as { id: string; key: string };
+    expect(await read(one, child.key)).toMatchObject(OK);
+    const before = await keepRows(vault.file);
+    const ofChild = { application: 'id', application_key: 'application_id' };
+    const bytes = Buffer.from(child.id.replaceAll('-', ''), 'hex');
+    await tamperFile(vault.file, (connection) => {
+      connection.exec('PRAGMA foreign_keys = OFF');
+      for (const [table, column] of Object.entries(ofChild)) {
+        connection.prepare<[Buffer]>(`DELETE FROM ${table} WHERE ${column} = ?`).run(bytes);
+      }
+    });
+    const params = { id, key_id: made['id'] ?? '' };
+    await callVault(one, vault.management, 'deleteApplicationKey', { params });
+    await tamperFile(vault.file, (connection) => {
+      for (const [table, column] of Object.entries(ofChild)) {
+        const rows = before.find((one) => one.table === table)?.rows as readonly Record<string, Buffer>[];
+        for (const row of rows) if (row[column]?.equals(bytes)) insertRow(connection, table, row);
+      }
+    });
+    expect(await read(one, child.key)).toMatchObject(UNKNOWN_KEY);
+    expect(await read(await opened(vault.file), child.key)).toMatchObject(UNKNOWN_KEY);
+  });
+
+  it('follows a commit of more rows than a read has, also from its start on', async () => {
+    const vault = await fileVault(1);
+    const one = await opened(vault.file);
+    await read(one, vault.apiKey);
+    const { store, audit, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    const event = { action: 'getToken', status: 200, tenant_id: vault.tenantId, entities: ['token-0'] } as const;
+    await store.appendAudit(Array.from({ length: 1100 }, () => audit.draft(event)));
+    await close();
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    expect(await read(await opened(vault.file), vault.apiKey)).toMatchObject(OK);
   });
 
   const END = '(SELECT max(sequence) FROM audit)';

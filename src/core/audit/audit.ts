@@ -16,6 +16,8 @@ const [WRITE_AT, MAX_WAITING] = [512, 1024];
 const DELAY_MS = 50;
 /** The maximum number of records that the events of one row name, unless a single event names more. */
 const MAX_NAMED = 1_000;
+/** The maximum number of rows in one commit: each process reads a commit as a whole. */
+const MAX_ROWS = 50;
 
 /** The event of a change, with the tenant of the changed record. */
 export interface AuditedChange {
@@ -128,14 +130,17 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
     if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
     if (waiting.length === 0) return;
-    const events = waiting;
-    leaving = events;
+    let rows = rowsOf(waiting);
+    leaving = waiting;
     waiting = [];
     try {
-      await store.appendAudit(rowsOf(events).map(rowOf));
+      while (rows.length > 0) {
+        await store.appendAudit(rows.slice(0, MAX_ROWS).map(rowOf));
+        rows = rows.slice(MAX_ROWS);
+      }
       failed = false;
     } catch (error) {
-      waiting = [...events, ...waiting];
+      waiting = [...rows.flat(), ...waiting];
       failed = true;
       throw error;
     } finally {

@@ -69,14 +69,17 @@ async function passUpTo({ store, keyring }: AuthorityParts, from: FollowedPlace,
   const [known] = await store.readAudit(from.sequence - 1, 1);
   if (known?.sequence !== from.sequence) throw new BrokenAudit(from, 'is missing');
   if (!isSameBytes(known.link, from.link)) throw new BrokenAudit(from, 'is not the row that a later one names');
-  while (place.sequence < end.sequence) {
-    const rows = await store.readAudit(place.sequence, Math.min(PAGE, end.sequence - place.sequence));
+  for (let limit = PAGE; place.sequence < end.sequence; ) {
+    const rows = await store.readAudit(place.sequence, Math.min(limit, end.sequence - place.sequence));
     const before = place;
     for (const commit of passCommits(keyring, place, rows, { placeAt: (sequence) => passed.get(sequence) })) {
       ({ place } = commit);
       passed.set(place.sequence, place);
     }
-    if (place === before) throw new BrokenAudit({ sequence: place.sequence + 1 }, 'is missing');
+    if (place !== before) continue;
+    if (rows.length < limit) throw new BrokenAudit({ sequence: place.sequence + 1 }, 'is missing');
+    // The commit has more rows than a page.
+    limit *= 2;
   }
   return place;
 }

@@ -13,7 +13,7 @@ import { changesOf, headerMark, type RecordChange, removesTenant } from './recor
 import { createSums, digestOfState } from './sums.ts';
 import { BrokenAudit, problemOf } from './walk-audit.ts';
 
-/** The number of rows in one read. More than the rows of one commit. */
+/** The number of rows in one read. Usually more than the rows of one commit. */
 const PAGE = 500;
 
 /** The number of commits whose places are remembered, to compare the witnesses of later rows. */
@@ -98,8 +98,16 @@ export function createFollower({ store, keyring }: Parts) {
     return state;
   }
 
-  /** Passes rows from the known place on. Returns whether there may be more. */
-  function pass(current: State, from: number, rows: readonly AuditEntry[]): 'all' | 'more' | 'lost' | 'anew' {
+  /**
+   * Passes rows from the known place on, of which a read had at most `limit`. Returns whether there may be more; with
+   * `longer`, the next commit has more rows than the limit.
+   */
+  function pass(
+    current: State,
+    from: number,
+    rows: readonly AuditEntry[],
+    limit: number,
+  ): 'all' | 'more' | 'longer' | 'lost' | 'anew' {
     const { map, passed } = current;
     const [first] = rows;
     if (first !== undefined && first.sequence > from) return 'anew';
@@ -118,16 +126,14 @@ export function createFollower({ store, keyring }: Parts) {
       passed.set(place.sequence, place);
       if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value ?? 0);
     }
-    if (rows.length < PAGE) {
+    if (rows.length < limit) {
       const rest = added.at(-1);
       if (rest !== undefined && rest.sequence > current.place.sequence) {
         throw new BrokenAudit(rest, 'has no link behind it');
       }
       return 'all';
     }
-    if (current.place.sequence === before && added.length > 0)
-      throw new BrokenAudit(added[0] ?? current.place, 'has no link behind it');
-    return 'more';
+    return current.place.sequence === before ? 'longer' : 'more';
   }
 
   async function readNew(): Promise<void> {
@@ -135,18 +141,19 @@ export function createFollower({ store, keyring }: Parts) {
       await opened();
       return;
     }
-    for (;;) {
+    for (let limit = PAGE; ; ) {
       const current: State = state;
       const { sequence: from } = current.place;
       sent += 1;
       const number = sent;
-      const rows = await store.followAudit(from, PAGE);
+      const rows = await store.followAudit(from, limit);
       // A read that was sent later has passed these rows, or the audit was opened again.
       if (number < passedRead || state !== current) return;
       passedRead = number;
-      const outcome = passOrFail(current, from, rows);
+      const outcome = passOrFail(current, from, rows, limit);
       if (outcome === 'all') return;
-      if (outcome === 'more') continue;
+      if (outcome === 'longer') limit *= 2;
+      if (outcome === 'more' || outcome === 'longer') continue;
       if (outcome === 'lost') store.acceptLoss(Math.max(1, from - (await store.auditHead()).sequence));
       await opened();
       return;
@@ -199,7 +206,7 @@ export function createFollower({ store, keyring }: Parts) {
     followNow(reads: FollowReads): boolean {
       if (state === undefined) return false;
       const { sequence } = state.place;
-      return passOrFail(state, sequence, reads.followAudit(sequence, PAGE)) === 'all';
+      return passOrFail(state, sequence, reads.followAudit(sequence, PAGE), PAGE) === 'all';
     },
 
     /** Returns the last known row; the place before all rows at first. */
