@@ -40,7 +40,7 @@ const NOTES = {
   'application_key.hash': 'keyed hash of the API key',
   'application_key.version': 'number of the key in its application',
   'application_key.last_used_day': 'days from 1970 to the last use; 0 before the first',
-  'application_key.seal': 'nothing; it binds the other columns',
+  'application_key.seal': 'the revision of its application when it was made',
   'token.id': 'chosen by the client, or a UUID that contains the time',
   'token.type': 'card, bank, …',
   'token.blinds':

@@ -19,7 +19,7 @@ export interface ApplicationKeyRecord {
   readonly key_id: number;
   /** The last UTC day on which a call used the key, in days since 1970-01-01; 0 before the first. Not sealed. */
   readonly last_used_day: number;
-  /** Sealed: an empty text. It opens only with the record's clear columns. */
+  /** Sealed: the revision of its application in which it was made. It opens only with the record's clear columns. */
   readonly seal: Uint8Array;
 }
 

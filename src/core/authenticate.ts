@@ -1,7 +1,7 @@
 import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
-import { checkApplicationKey } from './applications/application-key-codec.ts';
+import { isReplaced } from './applications/application-key-codec.ts';
 import { latestEnd } from './applications/latest-end.ts';
 import type { Stamp } from './audit/follower.ts';
 import type { Identity, World } from './handler.ts';
@@ -99,16 +99,15 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   const tenant = openTenant(keyring, authority.application.tenant_id, authority.tenant);
   const application = openApplication(keyring, authority.application.id, authority.application);
   const { key } = authority;
-  checkApplicationKey(keyring, key);
   const isOwn = key.application_id === application.record.id && Buffer.from(key.hash).equals(keyHash);
-  if (!isOwn) throw new Problem('integrity_failure');
+  if (!isOwn || isReplaced(keyring, key, application.details.keys_from)) throw new Problem('integrity_failure');
   const { id: tenant_id } = tenant.record;
   const keys = authority.keys.map(({ key_id }) => key_id);
   await requireCurrent(world, 'tenant', { ...tenant.record, tenant_id, keys });
   await requireCurrent(world, 'application', application.record);
   await requireCurrent(world, 'application_key', key);
   const parent = await parentOf(world, application.record, now);
-  const minting = await mintingKeyOf(world, application.record);
+  const minting = parent ? await mintingKeyOf(world, application.record, parent, keyring, now) : [];
   const within = parent && grantsOf(parent, tenant.keyring);
   const grants = createGrants(application.details, within);
   const applications = [application.record, ...(parent ? [parent] : [])];
@@ -125,13 +124,20 @@ async function requireCurrent({ follower }: World, ...read: Parameters<World['fo
 }
 
 /**
- * Resolves to the key that created an expiring application; to none for another one. Rejects with `unauthenticated` when
+ * Resolves to the key with which `parent` created an expiring application. Rejects with `unauthenticated` when
  * the key has ended: the application ended with it.
  */
-async function mintingKeyOf({ follower }: World, { parent_id, parent_key_id, tenant_id }: ApplicationRecord) {
-  if (parent_id === undefined || parent_key_id === undefined) return [];
-  const key = { tenant_id, application_id: parent_id, id: parent_key_id, revision: 1 };
-  if (!(await follower.isCurrent('application_key', key))) throw new Problem('unauthenticated');
+async function mintingKeyOf(
+  { store, follower }: World,
+  { parent_key_id, tenant_id }: ApplicationRecord,
+  parent: ApplicationRecord,
+  keyring: TenantKeyring,
+  now: Instant,
+) {
+  const key = (await store.findApplicationKeys(tenant_id, parent.id, now)).find(({ id }) => id === parent_key_id);
+  const { keys_from } = openApplication(keyring, parent.id, parent).details;
+  const isGone = key === undefined || isReplaced(keyring, key, keys_from);
+  if (isGone || !(await follower.isCurrent('application_key', key))) throw new Problem('unauthenticated');
   return [key];
 }
 

@@ -1,6 +1,6 @@
 import type { ApplicationKeyRecord } from '../core/application-ports.ts';
 import { openApplication } from '../core/applications/application-codec.ts';
-import { checkApplicationKey } from '../core/applications/application-key-codec.ts';
+import { isReplaced } from '../core/applications/application-key-codec.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { Finding, InspectedRow } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone } from '../core/ports.ts';
@@ -12,21 +12,33 @@ import { areSealed, sealedIndexes, underIndexKey } from '../core/tokens/indexes.
 import { openToken } from '../core/tokens/token-codec.ts';
 
 const UNREADABLE = 'has clear columns that the vault never writes';
+const REPLACED = 'was replaced by a later API key of its application, but has a row: the row was restored';
 const CLOSED = 'cannot be decrypted: a sealed value or a clear column was altered, moved or copied';
 
-/** Returns the findings about one application. */
-export function checkApplication(keyring: TenantKeyring, row: InspectedRow<ApplicationRecord>): Promise<Finding[]> {
+/** The revision of the last regeneration of each application that has one. */
+export type KeysFrom = Map<string, number>;
+
+/** Returns the findings about one application. Adds its last regeneration to `keysFrom`. */
+export function checkApplication(
+  keyring: TenantKeyring,
+  row: InspectedRow<ApplicationRecord>,
+  keysFrom: KeysFrom,
+): Promise<Finding[]> {
   return checkRow('application', row, async (record) => {
-    openApplication(keyring, row.id, record);
+    const { keys_from } = openApplication(keyring, row.id, record).details;
+    if (keys_from !== undefined) keysFrom.set(row.id, Number(keys_from));
     return [];
   });
 }
 
-/** Returns the findings about one API key. */
-export function checkKey(keyring: TenantKeyring, row: InspectedRow<ApplicationKeyRecord>): Promise<Finding[]> {
+/** Returns the findings about one API key. `keysFrom` is from the applications. */
+export function checkKey(
+  keyring: TenantKeyring,
+  row: InspectedRow<ApplicationKeyRecord>,
+  keysFrom: KeysFrom,
+): Promise<Finding[]> {
   return checkRow('application_key', row, async (record) => {
-    checkApplicationKey(keyring, record);
-    return [];
+    return isReplaced(keyring, record, keysFrom.get(record.application_id)) ? [REPLACED] : [];
   });
 }
 

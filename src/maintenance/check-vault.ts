@@ -4,7 +4,7 @@ import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
-import { checkApplication, checkKey, checkReply, checkToken, checkTombstone } from './check-row.ts';
+import { checkApplication, checkKey, checkReply, checkToken, checkTombstone, type KeysFrom } from './check-row.ts';
 import { brokenFinding, type Comparison, compareRecords } from './compare-records.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { LogParts } from './read-log.ts';
@@ -58,13 +58,14 @@ export async function checkVault(
       if (attempt(() => openTenant(opened, tenant.id, tenant)) === undefined) {
         findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
+      const keysFrom: KeysFrom = new Map();
       for await (const row of rowsOf(store, 'application', tenant.id, rest)) {
         checked.applications += 1;
         if (row.record !== undefined) onRecord(row.record.created_at);
-        findings.push(...(await checkApplication(opened, row)));
+        findings.push(...(await checkApplication(opened, row, keysFrom)));
       }
       for await (const row of rowsOf(store, 'application_key', tenant.id, rest)) {
-        findings.push(...(await checkKey(opened, row)));
+        findings.push(...(await checkKey(opened, row, keysFrom)));
       }
       const report = () => progress(checked.tokens, checked.tokens + PAGE);
       for await (const row of rowsOf(store, 'token', tenant.id, report)) {

@@ -131,8 +131,8 @@ async function* resealAll(
     const keys = await store.findStaleApplicationKeys(tenantId, keyring.keyIds, BATCH);
     if (keys.length === 0) break;
     const resealed = keys.map((key) => {
-      checkApplicationKey(keyring, key);
-      return sealApplicationKey(keyring, key);
+      const since = checkApplicationKey(keyring, key);
+      return sealApplicationKey(keyring, key, since);
     });
     yield await store.resealApplicationKeys(tenantId, resealed);
   }

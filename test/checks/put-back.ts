@@ -122,7 +122,7 @@ export const ROLLBACKS: Readonly<
       perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
     ['application_key'],
     'application_key',
-    /was removed according to the audit|removed outside the vault/,
+    /was removed according to the audit|removed outside the vault|was replaced by a later API key/,
   ],
   'an API key that was deleted': [
     async (perform, keys) => perform(keys.management, 'deleteApplicationKey', await privateApplication(perform, keys)),

@@ -114,6 +114,35 @@ describe('a vault that is open', () => {
     expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
   });
 
+  it.each([['regenerateApplicationKey'], ['updateApplication', 'regenerateApplicationKey']] as const)(
+    'refuses an API key that was hidden while it was replaced, after %s',
+    async (...operations) => {
+      const vault = await fileVault(1);
+      const one = await opened(vault.file);
+      const made = await application(one, vault);
+      const before = await keepRows(vault.file);
+      const bytes = Buffer.from(made.id.replaceAll('-', ''), 'hex');
+      await tamperFile(vault.file, (connection) =>
+        connection.prepare<[Buffer]>('DELETE FROM application_key WHERE application_id = ?').run(bytes),
+      );
+      for (const operation of [...operations, 'updateApplication'] as const) {
+        const body = operation === 'updateApplication' ? { name: 'b', rules: [RULE] } : undefined;
+        const changed = await callVault(one, vault.management, operation, { id: made.id, ...(body && { body }) });
+        expect(changed).toMatchObject(OK);
+      }
+      await tamperFile(vault.file, (connection) => {
+        const rows = before.find(({ table }) => table === 'application_key')?.rows as readonly Record<string, Buffer>[];
+        for (const { application_key: _number, ...row } of rows) {
+          if (row['application_id']?.equals(bytes)) insertRow(connection, 'application_key', row);
+        }
+      });
+      expect(await read(one, made.key)).toMatchObject(REFUSED);
+      expect(await read(await opened(vault.file), made.key)).toMatchObject(REFUSED);
+      const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
+      expect(findings).toMatchObject([{ table: 'application_key', what: expect.stringContaining('was replaced') }]);
+    },
+  );
+
   it('refuses an expiring application that was hidden while the key that created it was deleted', async () => {
     const vault = await fileVault(1);
     const one = await opened(vault.file);

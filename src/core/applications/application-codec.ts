@@ -12,6 +12,8 @@ export interface ApplicationDetails {
   readonly permissions: readonly Permission[];
   readonly rules: readonly AccessRule[];
   readonly can_create_expiring_applications?: boolean | undefined;
+  /** The revision of the last regeneration. Keys of earlier revisions have ended, even if a row was hidden from it. */
+  readonly keys_from?: number | undefined;
 }
 
 /** An application with its opened details. */

@@ -14,33 +14,42 @@ interface NewKey {
 }
 
 /**
- * Makes an API key for an application: its text, which no store keeps, and its record. `key` is a text from
+ * Makes an API key for an application in its revision: its text, which no store keeps, and its record. `key` is a text from
  * `generateApiKey`; default: a new one.
  */
 export function makeApplicationKey(
   { random, keyring }: Pick<World, 'random' | 'keyring'>,
   tenant: TenantKeyring,
-  { tenant_id, id: application_id }: Pick<ApplicationRecord, 'tenant_id' | 'id'>,
+  { tenant_id, id: application_id, revision }: Pick<ApplicationRecord, 'tenant_id' | 'id' | 'revision'>,
   made: NewKey,
   key = generateApiKey(random),
 ): { readonly key: string; readonly record: ApplicationKeyRecord } {
   const hash = keyring.apiKeyHash(key);
   const record = { ...made, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
-  return { key, record: sealApplicationKey(tenant, record) };
+  return { key, record: sealApplicationKey(tenant, record, revision) };
 }
 
-/** Seals a key under the newest data key. */
+/** Seals a key under the newest data key. `since` is the revision of its application in which it was made. */
 export function sealApplicationKey(
   keyring: TenantKeyring,
   unsealed: Omit<ApplicationKeyRecord, 'key_id' | 'seal'>,
+  since: number,
 ): ApplicationKeyRecord {
   const record = { ...unsealed, key_id: keyring.keyIds.key_id };
-  return { ...record, seal: keyring.seal(contextOf(record), '') };
+  return { ...record, seal: keyring.seal(contextOf(record), String(since)) };
 }
 
-/** Checks the clear columns of a key against its seal. Throws `integrity_failure`. */
-export function checkApplicationKey(keyring: TenantKeyring, record: ApplicationKeyRecord): void {
-  keyring.open(contextOf(record), record.seal);
+/**
+ * Checks the clear columns of a key against its seal. Returns the revision of its application in which it was made.
+ * Throws `integrity_failure`.
+ */
+export function checkApplicationKey(keyring: TenantKeyring, record: ApplicationKeyRecord): number {
+  return Number(keyring.open(contextOf(record), record.seal));
+}
+
+/** Returns whether a key was replaced by a regeneration, although its row is there. Throws `integrity_failure`. */
+export function isReplaced(keyring: TenantKeyring, key: ApplicationKeyRecord, keysFrom: number | undefined): boolean {
+  return checkApplicationKey(keyring, key) < Number(keysFrom ?? 0);
 }
 
 /** Returns the key for replies, without its text unless `key` is given. */

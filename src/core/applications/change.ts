@@ -33,7 +33,8 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
     // The count changes without an update, so any value is accepted.
     const { expiring_applications } = body;
     checkReadOnly('updateApplication', body, { ...showApplication(found), expiring_applications });
-    return { record, details: { name, permissions, rules, can_create_expiring_applications } };
+    const { keys_from } = found.details;
+    return { record, details: { name, permissions, rules, can_create_expiring_applications, keys_from } };
   });
 };
 
@@ -81,13 +82,14 @@ function replace(
     const { record, details } = change(found);
     const modified = { modified_by: caller.application.record.id, modified_at: world.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };
-    const changed = sealApplication(caller.tenant.keyring, next, details);
+    const kept = regenerates ? { ...details, keys_from: next.revision } : details;
+    const changed = sealApplication(caller.tenant.keyring, next, kept);
     const first = {
       version: record.key_version + 1,
       created_by: modified.modified_by,
       created_at: modified.modified_at,
     };
-    const made = regenerates ? makeApplicationKey(world, caller.tenant.keyring, record, first) : undefined;
+    const made = regenerates ? makeApplicationKey(world, caller.tenant.keyring, next, first) : undefined;
     const shown = showApplication(changed, made?.key);
     const { revision } = changed.record;
     const result = { names: [details.name], issued: made && { key: made.key, id: made.record.id, revision } };
