@@ -9,7 +9,7 @@ const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_time
 const GIVEN = process.env.VAULT_TEST_POSTGRES;
 
 /** The tables that grow with the tokens. */
-const TABLES = ['token', 'token_index', 'audit'];
+const TABLES = ['token', 'token_index', 'audit', 'audit_index'];
 
 /**
  * Starts PostgreSQL and runs `work` with it; stops it afterwards. `VAULT_TEST_POSTGRES` names other binaries.

@@ -16,7 +16,6 @@ const PRAGMAS = [
 
 /** The changes of a commit besides its rows, made once per group. */
 const COUNTERS = [
-  'UPDATE counter SET count = count + @tokens, mark = randomblob(16) WHERE tenant = 0',
   'UPDATE counter SET count = count + @tokens WHERE type > 0',
   'UPDATE counter SET count = count + @tokens WHERE month > 0',
 ];

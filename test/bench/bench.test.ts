@@ -52,6 +52,15 @@ describe('npm run bench', () => {
     expect(passed.stdout).toMatch(/\nhttp\/404 +ratio +0\.001 .* ok\n/);
   }, 120_000);
 
+  it('http measures creates beside the same rows in raw SQLite', () => {
+    const { status, stdout, stderr } = bench('http', ...SMALL, '--only', 'create', '--json');
+    expect({ status, stderr, cases: rowsOf(stdout).map((row) => row['case']) }).toEqual({
+      status: 0,
+      stderr: '',
+      cases: ['create', 'create-to-raw-sqlite'],
+    });
+  }, 60_000);
+
   it('reports a figure above its limit as missed', () => {
     const judged = [74.9, 75, 75.1].map((value) => limitLine('b', 'c', 'us', { value, target: 75 }));
     expect(judged.map(({ reached }) => reached)).toEqual([true, true, false]);
@@ -74,7 +83,9 @@ describe('npm run bench', () => {
       'total',
       'two-daemons-create',
       'two-daemons-get',
+      'two-daemons-beside',
       'two-daemons-delayed',
+      'stopped-daemon',
     ]);
     const others = rows.filter((row) => !judged.includes(row) && row['case'] !== 'delete-client');
     expect(others.map(({ bytes }) => Number(bytes) > 0)).toEqual(Array.from({ length: 5 }, () => true));

@@ -7,12 +7,19 @@ import { copySources, type SourceGuard } from './mutants-run.ts';
 const COMPARE = 'src/maintenance/compare-records.ts';
 
 /** Guards of doctor. Without each of them, it must miss an attack. */
-const GUARDS: readonly SourceGuard[] = [
+const GUARDS: readonly (SourceGuard & { readonly also?: SourceGuard })[] = [
   {
     name: 'witnesses of entries',
     file: 'src/core/audit/walk-audit.ts',
     from: 'if (!isKnown) throw',
     to: 'if (isKnown === undefined) throw',
+    // Doctor also compares the row of authority that a witness names.
+    also: {
+      name: 'rows of authority in witnesses',
+      file: 'src/maintenance/authority-check.ts',
+      from: 'if (n === 1 && witness.sequence >= from',
+      to: 'if (n === 0 && witness.sequence >= from',
+    },
   },
   {
     name: 'sums of tokens',
@@ -48,7 +55,7 @@ interface ControlOptions {
   readonly seed: number;
   /** The maximum number of histories up to the first miss. */
   readonly limit: number;
-  readonly guards?: readonly SourceGuard[];
+  readonly guards?: typeof GUARDS;
   /** Resolves to the places of the copy, from the function that loads a module of its checks. */
   places(load: <Module>(name: string) => Promise<Module>): Promise<HistoryPlaces>;
 }
@@ -63,6 +70,7 @@ export async function removeHistoryGuards({ guards = GUARDS, ...options }: Contr
     const copy = copySources();
     try {
       copy.removeGuard(guard);
+      if (guard.also !== undefined) copy.removeGuard(guard.also);
       const after = await historiesUntilMiss(copy.folder, options);
       if (after === undefined) {
         process.stderr.write(`histories: without ${guard.name}, doctor misses nothing\n`);

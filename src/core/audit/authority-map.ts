@@ -36,9 +36,11 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   let digest = 0n;
 
   function tenantOf(id: string): TenantState {
-    const found = tenants.get(id) ?? newTenant();
-    tenants.set(id, found);
-    return found;
+    const found = tenants.get(id);
+    if (found !== undefined) return found;
+    const made = newTenant();
+    tenants.set(id, made);
+    return made;
   }
 
   /** Applies a change by the row `sequence` of the audit. */

@@ -67,7 +67,8 @@ export function changesOf(event: AuditEvent): readonly RecordChange[] {
 }
 
 /** Returns what a change adds to the digest. */
-export function digestOf(keyring: Pick<Keyring, 'recordHash'>, { from, to, ...record }: RecordChange): bigint {
-  const hashAt = (revision: number) => (revision === 0 ? 0n : keyring.recordHash({ ...record, revision }));
-  return addDigests(hashAt(to), -hashAt(from));
+export function digestOf(keyring: Pick<Keyring, 'recordHash'>, change: RecordChange): bigint {
+  const { table, tenant_id, id, from, to } = change;
+  const hashAt = (revision: number) => (revision === 0 ? 0n : keyring.recordHash({ table, tenant_id, id, revision }));
+  return from === 0 ? hashAt(to) : addDigests(hashAt(to), -hashAt(from));
 }

@@ -6,7 +6,7 @@ import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationKeyColumns, applicationKeyColumns } from '../../rows/record-columns.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
+import { uuid, uuidKey, uuidOfHex, uuidText } from './uuid-bytes.ts';
 
 const APPLICATION_KEY = applicationKeyColumns(uuid);
 
@@ -21,17 +21,27 @@ export interface EndedRow {
   readonly revision: number;
 }
 
-/** A row of `everyRow`. */
-export interface RevisionRow extends EndedRow {
-  readonly tenant_id: Buffer;
-}
+/** A row of `everyRow`: the tenant and the id, in hexadecimal digits, and the revision. */
+export type RevisionRow = readonly [string, string, number];
 
-/** Selects all rows of a table, each with its tenant. */
+/**
+ * Selects all rows of a table, each with its tenant. Opening a vault reads all of them, and SQLite returns texts in
+ * arrays four times as fast as bytes in objects.
+ */
 export const everyRow = (table: 'application' | 'application_key') =>
-  `SELECT t.id AS tenant_id, a.id, a.revision FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant`;
+  `SELECT lower(hex(t.id)), lower(hex(a.id)), a.revision FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant`;
 
-export const revisionsOf = (all: { all(): readonly RevisionRow[] }) =>
-  all.all().map(({ tenant_id, ...row }) => ({ tenant_id: uuidText(tenant_id), ...toEnded(row) }));
+export function revisionsOf(statement: { raw(): { all(): readonly RevisionRow[] } }) {
+  const tenants = new Map<string, string>();
+  return statement
+    .raw()
+    .all()
+    .map(([tenant, id, revision]) => {
+      const tenant_id = tenants.get(tenant) ?? uuidOfHex(tenant);
+      tenants.set(tenant, tenant_id);
+      return { tenant_id, id: uuidOfHex(id), revision };
+    });
+}
 
 export const toEnded = ({ id, revision }: EndedRow): EndedRecord => ({ id: uuidText(id), revision });
 

@@ -46,9 +46,20 @@ export function uuidText(bytes: unknown): string {
   const name = bytes.toString('latin1');
   const known = texts.get(name);
   if (known !== undefined) return known;
-  const hex = bytes.toString('hex');
-  const text = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-  return remember(texts, name, text);
+  return remember(texts, name, uuidOfHex(bytes.toString('hex')));
+}
+
+/** The last text. A text of joined slices costs more to make, and V8 joins it only when it is hashed. */
+const WRITTEN = Buffer.alloc(36, '-');
+const DIGIT_PLACES = Array.from(WRITTEN.keys()).filter((at) => ![8, 13, 18, 23].includes(at));
+
+/** Returns the UUID of 32 hexadecimal digits. Throws `integrity_failure` for any other number of digits. */
+export function uuidOfHex(hex: string): string {
+  if (hex.length !== 2 * UUID_LENGTH) throw new Problem('integrity_failure');
+  DIGIT_PLACES.forEach((place, n) => {
+    WRITTEN[place] = hex.charCodeAt(n);
+  });
+  return WRITTEN.toString('latin1');
 }
 
 /** UUIDs in columns of bytes. */
