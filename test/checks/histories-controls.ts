@@ -7,20 +7,7 @@ import { copySources, type SourceGuard } from './mutants-run.ts';
 const COMPARE = 'src/maintenance/compare-records.ts';
 
 /** Guards of doctor. Without each of them, it must miss an attack. */
-const GUARDS: readonly (SourceGuard & { readonly also?: SourceGuard })[] = [
-  {
-    name: 'witnesses of entries',
-    file: 'src/core/audit/walk-audit.ts',
-    from: 'if (!isKnown) throw',
-    to: 'if (isKnown === undefined) throw',
-    // Doctor also compares the row of authority that a witness names.
-    also: {
-      name: 'rows of authority in witnesses',
-      file: 'src/maintenance/authority-check.ts',
-      from: 'if (n === 1 && witness.sequence >= from',
-      to: 'if (n === 0 && witness.sequence >= from',
-    },
-  },
+const GUARDS: readonly SourceGuard[] = [
   {
     name: 'sums of tokens',
     file: COMPARE,
@@ -55,7 +42,7 @@ interface ControlOptions {
   readonly seed: number;
   /** The maximum number of histories up to the first miss. */
   readonly limit: number;
-  readonly guards?: typeof GUARDS;
+  readonly guards?: readonly SourceGuard[];
   /** Resolves to the places of the copy, from the function that loads a module of its checks. */
   places(load: <Module>(name: string) => Promise<Module>): Promise<HistoryPlaces>;
 }
@@ -70,7 +57,6 @@ export async function removeHistoryGuards({ guards = GUARDS, ...options }: Contr
     const copy = copySources();
     try {
       copy.removeGuard(guard);
-      if (guard.also !== undefined) copy.removeGuard(guard.also);
       const after = await historiesUntilMiss(copy.folder, options);
       if (after === undefined) {
         process.stderr.write(`histories: without ${guard.name}, doctor misses nothing\n`);
