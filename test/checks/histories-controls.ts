@@ -11,26 +11,26 @@ const GUARDS: readonly SourceGuard[] = [
   {
     name: 'sums of tokens',
     file: COMPARE,
-    from: 'slices.sumOf(id) !== sums.sumsOf(id).tokens',
-    to: 'slices.sumOf(id) === -1n',
+    from: 'is.tokens !== logged.tokens',
+    to: 'is.tokens === -1n',
   },
   {
     name: 'sums of tenants, their keys and applications',
     file: COMPARE,
-    from: 'authority.get(id) !== known.tenants.get(id)?.authority',
-    to: 'authority.get(id) === -1n',
+    from: 'is.authority !== logged.authority',
+    to: 'is.authority === -1n',
   },
   {
     name: 'the header',
     file: COMPARE,
-    from: 'if (known.header !== headerMark(scan.mac)) findings',
-    to: 'if (known.header === headerMark(new Uint8Array())) findings',
+    from: 'known.header !== headerMark(scan.mac)',
+    to: 'known.header === headerMark(new Uint8Array())',
   },
   {
     name: 'resets of older tokens',
     file: 'src/core/audit/sums.ts',
-    from: "if (decodeDigest(entities[0] ?? '') !== tokens) contradictions",
-    to: "if (decodeDigest(entities[0] ?? '') === -1n) contradictions",
+    from: "if (decodeDigest(entities[0] ?? '') !== tokens) contradict",
+    to: "if (decodeDigest(entities[0] ?? '') === -1n) contradict",
   },
 ];
 
