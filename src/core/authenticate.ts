@@ -1,6 +1,6 @@
 import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
-import { openApplication } from './applications/application-codec.ts';
+import { type OpenedApplication, openApplication } from './applications/application-codec.ts';
 import { isReplaced } from './applications/application-key-codec.ts';
 import { latestEnd } from './applications/latest-end.ts';
 import type { Stamp } from './audit/follower.ts';
@@ -106,11 +106,11 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   await requireCurrent(world, 'tenant', { ...tenant.record, tenant_id, keys });
   await requireCurrent(world, 'application', application.record);
   await requireCurrent(world, 'application_key', key);
-  const parent = await parentOf(world, application.record, now);
+  const parent = await parentOf(world, application.record, keyring, now);
   const minting = parent ? await mintingKeyOf(world, application.record, parent, keyring, now) : [];
-  const within = parent && grantsOf(parent, tenant.keyring);
+  const within = parent && grantsOf(parent);
   const grants = createGrants(application.details, within);
-  const applications = [application.record, ...(parent ? [parent] : [])];
+  const applications = [application.record, ...(parent ? [parent.record] : [])];
   const stamp = world.follower.stampOf(tenant_id, sequence, [
     ...applications.map(({ id, revision }) => ({ table: 'application' as const, id, revision })),
     ...[key, ...minting].map(({ id, revision }) => ({ table: 'application_key' as const, id, revision })),
@@ -130,24 +130,28 @@ async function requireCurrent({ follower }: World, ...read: Parameters<World['fo
 async function mintingKeyOf(
   { store, follower }: World,
   { parent_key_id, tenant_id }: ApplicationRecord,
-  parent: ApplicationRecord,
+  { record, details }: OpenedApplication,
   keyring: TenantKeyring,
   now: Instant,
 ) {
-  const key = (await store.findApplicationKeys(tenant_id, parent.id, now)).find(({ id }) => id === parent_key_id);
-  const { keys_from } = openApplication(keyring, parent.id, parent).details;
-  const isGone = key === undefined || isReplaced(keyring, key, keys_from);
+  const key = (await store.findApplicationKeys(tenant_id, record.id, now)).find(({ id }) => id === parent_key_id);
+  const isGone = key === undefined || isReplaced(keyring, key, details.keys_from);
   if (isGone || !(await follower.isCurrent('application_key', key))) throw new Problem('unauthenticated');
   return [key];
 }
 
 /** Resolves to the creator of an expiring application. Rejects with `unauthenticated` when it no longer exists. */
-async function parentOf(world: World, { parent_id, tenant_id }: ApplicationRecord, now: Instant) {
+async function parentOf(
+  world: World,
+  { parent_id, tenant_id }: ApplicationRecord,
+  keyring: TenantKeyring,
+  now: Instant,
+): Promise<OpenedApplication | undefined> {
   if (parent_id === undefined) return undefined;
   const parent = await world.store.findApplication(tenant_id, parent_id, now);
   if (!parent) throw new Problem('unauthenticated');
   await requireCurrent(world, 'application', parent);
-  return parent;
+  return openApplication(keyring, parent.id, parent);
 }
 
 /**
@@ -156,12 +160,10 @@ async function parentOf(world: World, { parent_id, tenant_id }: ApplicationRecor
  * with `unauthenticated` when the creator no longer exists.
  */
 export async function parentGrants(world: World, child: ApplicationRecord, keyring: TenantKeyring, now: Instant) {
-  const parent = await parentOf(world, child, now);
-  if (parent === undefined) return undefined;
-  return grantsOf(parent, keyring);
+  const parent = await parentOf(world, child, keyring, now);
+  return parent && grantsOf(parent);
 }
 
-function grantsOf(parent: ApplicationRecord, keyring: TenantKeyring) {
-  const { details } = openApplication(keyring, parent.id, parent);
-  return parent.type === 'management' ? undefined : createGrants(details);
+function grantsOf({ record, details }: OpenedApplication) {
+  return record.type === 'management' ? undefined : createGrants(details);
 }

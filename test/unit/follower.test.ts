@@ -138,6 +138,8 @@ describe('a vault that is open', () => {
       });
       expect(await read(one, made.key)).toMatchObject(REFUSED);
       expect(await read(await opened(vault.file), made.key)).toMatchObject(REFUSED);
+      const listed = await callVault(one, vault.management, 'listApplicationKeys', { id: made.id });
+      expect(listed.body).toHaveLength(1);
       const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
       expect(findings).toMatchObject([{ table: 'application_key', what: expect.stringContaining('was replaced') }]);
     },

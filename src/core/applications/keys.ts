@@ -5,7 +5,7 @@ import type { Caller, Handler, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { parseKeyExpiry } from '../tokens/expires-at.ts';
 import type { OpenedApplication } from './application-codec.ts';
-import { checkApplicationKey, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
+import { isReplaced, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
 import { findApplication } from './read.ts';
 
 /** Create a Key (search-and-batches.md §9). Only this reply contains the API key. */
@@ -62,12 +62,12 @@ export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ pa
   return undefined;
 };
 
-async function findKeys({ record }: OpenedApplication, { tenant }: Caller, world: World) {
+/** Resolves to the keys of an application, without those that a regeneration replaced and somebody put back. */
+async function findKeys({ record, details }: OpenedApplication, { tenant }: Caller, world: World) {
   // Write the use of keys by earlier calls now, because calls do not wait for this write.
   await world.activity.flush();
   const keys = await world.store.findApplicationKeys(record.tenant_id, record.id, world.clock.cutoff());
-  for (const key of keys) checkApplicationKey(tenant.keyring, key);
-  return keys;
+  return keys.filter((key) => !isReplaced(tenant.keyring, key, details.keys_from));
 }
 
 /** Resolves to a key of an application. Rejects with `key_not_found`. */
