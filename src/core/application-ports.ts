@@ -29,8 +29,13 @@ export interface EndedApplications {
   readonly keys: readonly EndedRecord[];
 }
 
-/** Returns the audit row of a removal. */
-export type RemovalEntry = (ended: EndedApplications) => AuthorityDraft;
+/** The part of a removal of applications and API keys that needs keys. Pure functions. */
+export interface Removal {
+  /** Returns whether a row opens with its seal. A removal leaves a row that does not: it may belong to another record. */
+  isGenuine(record: ApplicationRecord | ApplicationKeyRecord): boolean;
+  /** Returns the audit row. */
+  entry(ended: EndedApplications): AuthorityDraft;
+}
 
 /** The conditions for applications; all must hold. */
 export interface ApplicationFilter {
@@ -71,19 +76,19 @@ export interface ApplicationStore {
   /**
    * Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. With
    * `regenerated`, also replaces all its keys by `key`, and removes the expiring applications that it created, as
-   * `deleteApplication` does. `ended` receives the removed ones, and is not called without any.
+   * `deleteApplication` does. `removal.entry` is not called if that removes nothing.
    */
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
     audit: AuthorityDraft | undefined,
-    regenerated?: { readonly key: ApplicationKeyRecord; readonly ended: RemovalEntry },
+    regenerated?: { readonly key: ApplicationKeyRecord; readonly removal: Removal },
   ): Promise<boolean>;
   /**
    * Removes an application, the expiring applications that it created, their keys and their stored replies.
-   * `audit` receives the removed applications, `id` first.
+   * `removal` receives the removed applications, `id` first.
    */
-  deleteApplication(tenantId: string, id: string, expectedRevision: number, audit: RemovalEntry): Promise<boolean>;
+  deleteApplication(tenantId: string, id: string, expectedRevision: number, removal: Removal): Promise<boolean>;
 
   /** Resolves to the keys of an application that have not expired, newest first. */
   findApplicationKeys(tenantId: string, applicationId: string, now: Instant): Promise<readonly ApplicationKeyRecord[]>;
@@ -97,10 +102,10 @@ export interface ApplicationStore {
     audit: AuthorityDraft,
   ): Promise<boolean>;
   /**
-   * Removes a key and the expiring applications that were created with it, as `deleteApplication` does. `audit`
-   * receives the removed keys, `id` first.
+   * Removes a key and the expiring applications that were created with it, as `deleteApplication` does.
+   * `removal` receives the removed keys, `id` first.
    */
-  deleteApplicationKey(tenantId: string, applicationId: string, id: string, audit: RemovalEntry): Promise<boolean>;
+  deleteApplicationKey(tenantId: string, applicationId: string, id: string, removal: Removal): Promise<boolean>;
   /** Records that the keys were used on a day, in days since 1970-01-01. Ignores missing keys and later days. */
   markKeysUsed(tenantId: string, ids: readonly string[], day: number): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
-import type { ApplicationKeyRecord, ApplicationStore, EndedApplications } from './application-ports.ts';
+import type { ApplicationKeyRecord, ApplicationStore } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft } from './audit/ports.ts';
 import type { RecordChange } from './audit/record-digest.ts';
@@ -257,24 +257,18 @@ export interface Tombstone {
   readonly mac: Uint8Array;
 }
 
-/** The tombstone and the audit entry of an expired token. */
-export interface RecordedExpiry {
-  readonly tombstone: Tombstone;
-  readonly audit: AuditDraft;
+/** The records that may end at their `expires_at`, by table. */
+export interface ExpiringRecords {
+  readonly token: TokenRecord;
+  readonly application: ApplicationRecord;
+  readonly application_key: ApplicationKeyRecord;
 }
 
-/** The part of a removal of expired records that needs keys. Pure functions. */
-export interface ExpiryRecorder {
-  recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
-  /** `ended` has the expired application or key first, and what ended with it. */
-  recordRemoval(tenantId: string, expired: 'application' | 'application_key', ended: EndedApplications): AuthorityDraft;
+/** An expired row: its number in the store, and its record unless the row cannot be read. */
+export interface ExpiredRow<Found> {
+  readonly row: number;
+  readonly record: Found | undefined;
 }
-
-/**
- * The expired rows that a sweep leaves because they are damaged, by table and the store's key of a row. `removeExpired`
- * adds rows, and does not try them again.
- */
-export type LeftRows = Readonly<Record<'token' | 'application' | 'application_key', Set<number | string>>>;
 
 /** A tenant with its keys, from one read. */
 export interface TenantWithKeys {
@@ -364,11 +358,17 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
   /** Counts the tokens as active in `month`, each at most once a month. Ignores missing tokens. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
-   * Removes at most `limit` tokens, applications and API keys whose `expires_at` is at or before `now`; tokens leave a tombstone
-   * without `deleted_by`. Adds damaged rows to `left` and goes on without them. Resolves to the number of removed
-   * records, which with the rows added to `left` is less than `limit` only if there are no others.
+   * Resolves to at most `limit` rows of a table whose `expires_at` is at or before `now`, earliest expiry first, without
+   * the rows `passed`. Open a record before you remove it: nothing else shows that the row ends then.
    */
-  removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder, left?: LeftRows): Promise<number>;
+  findExpired<Table extends keyof ExpiringRecords>(
+    table: Table,
+    now: Instant,
+    limit: number,
+    passed: ReadonlySet<number>,
+  ): Promise<readonly ExpiredRow<ExpiringRecords[Table]>[]>;
+  /** Removes what `deleteTenant` left for later. Some stores lack it, because they leave nothing. */
+  purgeTenants?(): Promise<void>;
   /** Removes at most `limit` stored replies that are 24 hours old. Resolves to the number of removed ones. */
   removeOldReplies(now: Instant, limit: number): Promise<number>;
   /**

@@ -58,3 +58,8 @@ export class Problem extends Error {
 export function invalid(path: string, message: string): Problem {
   return new Problem('invalid_request', { errors: { [path]: [message] } });
 }
+
+/** Returns whether an error means that a stored record is damaged. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof Problem && error.code === 'integrity_failure';
+}

@@ -1,7 +1,7 @@
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ArchiveFile, Finding } from '../core/maintenance-ports.ts';
 import type { Instant, Keyring, Store } from '../core/ports.ts';
-import { Problem } from '../core/problem.ts';
+import { isDamage } from '../core/problem.ts';
 import { readArchives } from './audit-archive.ts';
 import { type CheckReport, checkVault, refuseFindings } from './check-vault.ts';
 import { clockNotices, countAhead, openClockNote } from './clock-note.ts';
@@ -51,7 +51,7 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
     const parts = { store: opened.store, keyring: await opened.unlock() };
     if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('counter'));
     notices = await compareClock(parts, opened.wall).catch((error: unknown) => {
-      if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
+      if (!isDamage(error)) throw error;
       findings.push({ table: 'counter', id: '', what: 'the clock note was altered' });
       return [];
     });

@@ -2,7 +2,7 @@ import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
 import type { Instant, Store } from '../core/ports.ts';
-import { Problem } from '../core/problem.ts';
+import { isDamage, Problem } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { checkApplication, checkKey, checkReply, checkToken, checkTombstone, type KeysFrom } from './check-row.ts';
 import { brokenFinding, type Comparison, compareRecords } from './compare-records.ts';
@@ -94,7 +94,7 @@ export async function checkVault(
     try {
       await check();
     } catch (error) {
-      if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
+      if (!isDamage(error)) throw error;
       findings.push({ table: 'file', id: '', what: 'cannot be read to the end' });
     }
   }
@@ -136,7 +136,7 @@ function attempt<T>(open: () => T): T | undefined {
   try {
     return open();
   } catch (error) {
-    if (error instanceof Problem && error.code === 'integrity_failure') return undefined;
+    if (isDamage(error)) return undefined;
     throw error;
   }
 }

@@ -1,17 +1,15 @@
-import { createExpiryRecorder } from '../core/audit/audit.ts';
 import type { World } from '../core/handler.ts';
-import type { LeftRows } from '../core/ports.ts';
+import { removeExpired } from '../core/remove-expired.ts';
 import { inBatches } from './batches.ts';
 import type { Timekeeper } from './timekeeper.ts';
 
-/** The maximum number of expired records that a store removes at once. It holds them in memory. */
+/** The maximum number of expired records that a sweep reads at once. It holds them in memory. */
 const EXPIRED_BATCH = 100;
 const REPLY_BATCH = 500;
 
 /** Returns the function that removes expired records, and the notice on those that its last run left. */
 export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
   const { store } = world;
-  const expiryRecorder = createExpiryRecorder(world);
   let damaged = 0;
 
   return {
@@ -21,17 +19,20 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
       await timekeeper?.keep();
       const now = () => world.clock.settled();
       await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
-      const left: LeftRows = { token: new Set(), application: new Set(), application_key: new Set() };
-      const countLeft = () => Object.values(left).reduce((sum, { size }) => sum + size, 0);
-      const seen = await inBatches(EXPIRED_BATCH, async () => {
-        const before = countLeft();
-        // The store opens each row that the process does not know yet, for each removed application.
-        await world.follower.follow();
-        const removed = await store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder, left);
-        return removed + countLeft() - before;
-      });
-      damaged = countLeft();
-      return seen - damaged;
+      let removed = 0;
+      let found = 0;
+      for (const table of ['token', 'application', 'application_key'] as const) {
+        const passed = new Set<number>();
+        await inBatches(EXPIRED_BATCH, async () => {
+          const expiries = await removeExpired(world, table, { now: now(), limit: EXPIRED_BATCH, passed });
+          removed += expiries.filter((expiry) => expiry === 'removed').length;
+          found += expiries.filter((expiry) => expiry === 'damaged').length;
+          return expiries.length;
+        });
+      }
+      await store.purgeTenants?.();
+      damaged = found;
+      return removed;
     },
 
     notices(): readonly string[] {

@@ -22,7 +22,6 @@ const WRITES = [
   'markActive',
   'appendAudit',
   'indexLog',
-  'removeExpired',
   'removeOldReplies',
 ] as const satisfies readonly (keyof Store)[];
 

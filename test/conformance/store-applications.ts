@@ -8,13 +8,15 @@ import {
   applicationRecord,
   createdBy,
   ENTRY,
-  EXPIRY_RECORDER,
   endedNames,
   FIRST_PAGE,
   keyRecord,
   NOW,
   nextId,
+  REMOVAL,
+  removal,
   sealed,
+  sweep,
 } from './store-fixtures.ts';
 
 const ROOM = { most: 10, now: NOW };
@@ -72,7 +74,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().latestExpiry(NOW + 99)).toBe(0);
       expect(await store().latestExpiry(NOW + 100)).toBe(NOW + 100);
       expect(await store().latestExpiry(NOW + 5000)).toBe(NOW + 200);
-      await store().removeExpired(NOW + 5000, 1000, EXPIRY_RECORDER);
+      await sweep(store(), NOW + 5000);
       expect(await store().latestExpiry(NOW + 5000)).toBe(0);
     });
 
@@ -86,7 +88,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().nextExpiry(NOW - 200)).toBe(NOW - 100);
       expect(await store().nextExpiry(NOW - 100)).not.toBe(NOW - 100);
       expect(await store().nextExpiry(NOW + 1e12)).toBeUndefined();
-      await store().removeExpired(NOW - 100, 1000, EXPIRY_RECORDER);
+      await sweep(store(), NOW - 100);
       expect(await store().nextExpiry(NOW - 300)).not.toBe(NOW - 200);
     });
 
@@ -101,8 +103,8 @@ export function storeApplications(store: () => Store): void {
       ];
       expect(await seen(NOW + 99)).toEqual([true, true, true]);
       expect(await seen(NOW + 100)).toEqual([false, false, false]);
-      expect(await store().removeExpired(NOW + 99, 1000, EXPIRY_RECORDER)).toBe(0);
-      expect(await store().removeExpired(NOW + 100, 1000, EXPIRY_RECORDER)).toBe(1);
+      expect(await sweep(store(), NOW + 99)).toBe(0);
+      expect(await sweep(store(), NOW + 100)).toBe(1);
       expect(await seen(NOW)).toEqual([false, false, false]);
     });
 
@@ -114,7 +116,7 @@ export function storeApplications(store: () => Store): void {
       const [first, second, third] = keys as [ApplicationKeyRecord, ApplicationKeyRecord, ApplicationKeyRecord];
       expect(await store().insertApplicationKey(second, ROOM, ENTRY)).toBe(true);
       const next = { ...application, revision: 2, modified_at: NOW + 1 };
-      const regenerated = { key: third, ended: () => ENTRY };
+      const regenerated = { key: third, removal: REMOVAL };
       const live = async () =>
         (await Promise.all(keys.map(({ hash }) => store().findAuthority(hash, NOW)))).map(Boolean);
       expect(await store().replaceApplication(next, 7, ENTRY, regenerated)).toBe(false);
@@ -175,9 +177,9 @@ export function storeApplications(store: () => Store): void {
       for (const each of children) await addApplication(store(), each);
       const token = await addToken(store(), id);
 
-      expect(await store().deleteApplication(id, parent.id, 2, () => ENTRY)).toBe(false);
-      expect(await store().deleteApplication(id, parent.id, 1, () => ENTRY)).toBe(true);
-      expect(await store().deleteApplication(id, parent.id, 1, () => ENTRY)).toBe(false);
+      expect(await store().deleteApplication(id, parent.id, 2, REMOVAL)).toBe(false);
+      expect(await store().deleteApplication(id, parent.id, 1, REMOVAL)).toBe(true);
+      expect(await store().deleteApplication(id, parent.id, 1, REMOVAL)).toBe(false);
       const left = await Promise.all(children.map((each) => store().findAuthority(keyRecord(each).hash, NOW)));
       expect(left.map((authority) => authority !== undefined)).toEqual([false, false, true]);
       expect(await store().findToken(id, token.id, NOW)).toEqual(token);
@@ -202,12 +204,12 @@ export function storeApplications(store: () => Store): void {
       expect(await count(parent.id, NOW + 9)).toBe(0);
 
       const seen: ReturnType<typeof endedNames>[] = [];
-      const ended = (removed: EndedApplications) => {
+      const ended = removal((removed) => {
         seen.push(endedNames(removed));
         return ENTRY;
-      };
+      });
       const next = { ...parent, revision: 2 };
-      const key = (version: number) => ({ key: keyRecord(parent, { version }), ended });
+      const key = (version: number) => ({ key: keyRecord(parent, { version }), removal: ended });
       expect(await store().replaceApplication(next, 1, ENTRY)).toBe(true);
       expect(await store().replaceApplication(next, 1, ENTRY, key(2))).toBe(false);
       expect(await count(parent.id)).toBe(2);
@@ -281,10 +283,15 @@ export function storeApplications(store: () => Store): void {
       for (const each of [ofFirst, ofSecond]) await addApplication(store(), each);
       const seen: ReturnType<typeof endedNames>[] = [];
       const remove = (key: string, of = application.id, tenant = id) =>
-        store().deleteApplicationKey(tenant, of, key, (ended) => {
-          seen.push(endedNames(ended));
-          return ENTRY;
-        });
+        store().deleteApplicationKey(
+          tenant,
+          of,
+          key,
+          removal((ended) => {
+            seen.push(endedNames(ended));
+            return ENTRY;
+          }),
+        );
       for (const wrong of [
         remove(nextId()),
         remove(second.id, ofFirst.id),
@@ -301,6 +308,29 @@ export function storeApplications(store: () => Store): void {
       expect(found.map((authority) => authority !== undefined)).toEqual([true, false, true, false]);
     });
 
+    it('leaves keys and children that are not genuine', async () => {
+      const { id, application } = await addTenant(store());
+      const child = applicationRecord(id, createdBy(application));
+      await addApplication(store(), child);
+      const foreign = keyRecord(application, { version: 2 });
+      await store().insertApplicationKey(foreign, ROOM, ENTRY);
+      const strange = new Set([child.id, foreign.id]);
+      const ended: ReturnType<typeof endedNames>[] = [];
+      const careful = {
+        isGenuine: (record: { readonly id: string }) => !strange.has(record.id),
+        entry(removed: EndedApplications) {
+          ended.push(endedNames(removed));
+          return ENTRY;
+        },
+      };
+      expect(await store().deleteApplication(id, application.id, 1, careful)).toBe(true);
+      expect(ended).toEqual([{ applications: [`1 ${application.id}`], keys: [`1 ${keyRecord(application).id}`] }]);
+      expect(await store().findApplicationKeys(id, application.id, NOW)).toEqual([foreign]);
+      expect(await store().findAuthority(keyRecord(child).hash, NOW)).toMatchObject({ application: { id: child.id } });
+      // Other tests inspect the whole store.
+      expect(await store().deleteTenant(id, ENTRY)).toBe(true);
+    });
+
     it('removes expired keys and what they created in the sweep', async () => {
       const { id, application, key: first } = await addTenant(store());
       const brief = keyRecord(application, { version: 2, expires_at: NOW + 150 });
@@ -308,21 +338,18 @@ export function storeApplications(store: () => Store): void {
       const child = applicationRecord(id, { ...createdBy(application), parent_key_id: brief.id });
       await addApplication(store(), child);
       // Other tests leave expired records.
-      await store().removeExpired(NOW + 149, 1000, EXPIRY_RECORDER);
+      await sweep(store(), NOW + 149);
       expect(await store().nextExpiry(NOW + 149)).toBe(NOW + 150);
       expect(await store().latestExpiry(NOW + 150)).toBe(NOW + 150);
       const seen: string[] = [];
-      const recorder = {
-        ...EXPIRY_RECORDER,
-        recordRemoval: (tenantId: string, expired: string, ended: EndedApplications) => {
-          seen.push(`${expired} ${tenantId}`, ...endedNames(ended).applications, ...endedNames(ended).keys);
-          return ENTRY;
-        },
-      };
-      expect(await store().removeExpired(NOW + 149, 1000, recorder)).toBe(0);
-      expect(await store().removeExpired(NOW + 150, 1000, recorder)).toBe(1);
+      const ended = removal((removed) => {
+        seen.push(...endedNames(removed).applications, ...endedNames(removed).keys);
+        return ENTRY;
+      });
+      expect(await sweep(store(), NOW + 149, 1000, ended)).toBe(0);
+      expect(await sweep(store(), NOW + 150, 1000, ended)).toBe(1);
       const keys = [`1 ${brief.id}`, `1 ${keyRecord(child).id}`];
-      expect(seen).toEqual([`application_key ${id}`, `1 ${child.id}`, ...keys]);
+      expect(seen).toEqual([`1 ${child.id}`, ...keys]);
       expect(await store().findApplicationKeys(id, application.id, NOW)).toEqual([first]);
       expect(await store().findAuthority(keyRecord(child).hash, NOW)).toBeUndefined();
     });
@@ -347,7 +374,7 @@ export function storeApplications(store: () => Store): void {
       const { id: other } = await addTenant(store());
       const { application } = mine;
       expect(await store().findApplication(other, application.id, NOW)).toBeUndefined();
-      expect(await store().deleteApplication(other, application.id, 1, () => ENTRY)).toBe(false);
+      expect(await store().deleteApplication(other, application.id, 1, REMOVAL)).toBe(false);
       expect(await store().replaceApplication({ ...application, tenant_id: other, revision: 2 }, 1, ENTRY)).toBe(false);
       expect(await store().findApplication(mine.id, application.id, NOW)).toEqual(application);
     });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EndedApplications } from '../../src/core/application-ports.ts';
 import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
@@ -13,7 +12,6 @@ import {
   countChanges,
   createdBy,
   ENTRY,
-  EXPIRY_RECORDER,
   endedNames,
   entry,
   FIRST_PAGE,
@@ -22,7 +20,11 @@ import {
   NOW,
   nextId,
   type OpenStore,
+  REMOVAL,
+  removal,
+  removalOf,
   sealed,
+  sweep,
   tenantKeys,
   tenantRecord,
   tokenRecord,
@@ -183,7 +185,7 @@ export function storeAudit(open: OpenStore): void {
         'application replaced': (name) => store.replaceApplication({ ...first, revision: 2 }, 1, entry(name)),
         'API key': (name) => store.insertApplicationKey(keyRecord(first, { version: 2 }), ROOM, entry(name)),
         'API key deleted': (name) =>
-          store.deleteApplicationKey(tenant.id, first.id, keyRecord(first, { version: 2 }).id, () => entry(name)),
+          store.deleteApplicationKey(tenant.id, first.id, keyRecord(first, { version: 2 }).id, removalOf(name)),
         token: (name) => store.insertToken(token, indexes('f'), plain, entry(name)),
         'token replaced': (name) =>
           store.replaceToken({ ...token, revision: 2 }, indexes('f'), { revision: 1, now: NOW }, entry(name)),
@@ -195,7 +197,7 @@ export function storeAudit(open: OpenStore): void {
             entry(name),
           ),
         'key removed': (name) => store.removeTenantKey(tenant.id, 2, entry(name)),
-        'application deleted': (name) => store.deleteApplication(tenant.id, first.id, 2, () => entry(name)),
+        'application deleted': (name) => store.deleteApplication(tenant.id, first.id, 2, removalOf(name)),
         'tenant deleted': (name) => store.deleteTenant(tenant.id, entry(name)),
       };
       for (const [name, change] of Object.entries(changes)) {
@@ -222,9 +224,9 @@ export function storeAudit(open: OpenStore): void {
         'a duplicate': () => store.insertToken(twin, indexes('kept'), { deduplicate: true, now: NOW }, ENTRY),
         'a token that is gone': () => store.deleteToken(tombstoneOf(twin), 1, ENTRY),
         'a stale application': () => store.replaceApplication(application, 7, ENTRY),
-        'an application that is gone': () => store.deleteApplication(id, nextId(), 1, () => ENTRY),
+        'an application that is gone': () => store.deleteApplication(id, nextId(), 1, REMOVAL),
         'an API key of another version': () => store.insertApplicationKey(keyRecord(application), ROOM, ENTRY),
-        'an API key that is gone': () => store.deleteApplicationKey(id, application.id, nextId(), () => ENTRY),
+        'an API key that is gone': () => store.deleteApplicationKey(id, application.id, nextId(), REMOVAL),
         'an API key that is used': () => store.markKeysUsed(id, [keyRecord(application).id], 20_600),
         'an API key that is sealed anew': () => store.resealApplicationKeys(id, [keyRecord(application)]),
         'a tenant that is gone': () => store.deleteTenant(nextId(), ENTRY),
@@ -245,10 +247,11 @@ export function storeAudit(open: OpenStore): void {
       await addApplication(store, child);
       await store.replaceApplication({ ...parent, revision: 2 }, 1, ENTRY);
       const seen: ReturnType<typeof endedNames>[] = [];
-      await store.deleteApplication(id, parent.id, 2, (ended) => {
+      const seeing = removal((ended) => {
         seen.push(endedNames(ended));
         return ENTRY;
       });
+      await store.deleteApplication(id, parent.id, 2, seeing);
       const keys = [parent, child].map((each) => `1 ${keyRecord(each).id}`);
       expect(seen).toEqual([{ applications: [`2 ${parent.id}`, `7 ${child.id}`], keys }]);
       const renewed = applicationRecord(id);
@@ -256,10 +259,10 @@ export function storeAudit(open: OpenStore): void {
       for (const each of [renewed, minted]) await addApplication(store, each);
       const regenerate = (revision: number) => () => {
         const key = keyRecord(renewed, { version: revision + 1 });
-        const ended = (removed: EndedApplications) => entry(`ended ${endedNames(removed).applications}`);
+        const ended = removal((removed) => entry(`ended ${endedNames(removed).applications}`));
         return store.replaceApplication({ ...renewed, revision: revision + 1 }, revision, entry('renewed'), {
           key,
-          ended,
+          removal: ended,
         });
       };
       const entries = await written(regenerate(1));
@@ -275,9 +278,10 @@ export function storeAudit(open: OpenStore): void {
       const child = applicationRecord(id, { ...createdBy(parent), expires_at: NOW + 3, revision: 7 });
       await addApplication(store, parent);
       await addApplication(store, child);
-      const entries = await written(() => store.removeExpired(NOW + 10, 1000, EXPIRY_RECORDER));
+      const ended = removal((removed) => entry(`removed ${endedNames(removed).applications}`));
+      const entries = await written(() => sweep(store, NOW + 10, 1000, ended));
       expect(entries).toHaveLength(2);
-      const expected = [...one('expired gone'), ...one(`application removed ${id} 1 ${parent.id},7 ${child.id}`)];
+      const expected = [...one('expired gone'), ...one(`removed 1 ${parent.id},7 ${child.id}`)];
       expect(entries).toEqual(expect.arrayContaining(expected));
       const [tombstone] = await store.inspectRows('tombstone', id, '', 10);
       const { deleted_by: _, ...left } = tombstoneOf(tokenRecord(id, { id: 'gone' }), { deleted_at: NOW + 10 });

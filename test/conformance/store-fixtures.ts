@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { ApplicationKeyRecord, EndedApplications, Minting } from '../../src/core/application-ports.ts';
+import type { ApplicationKeyRecord, EndedApplications, Minting, Removal } from '../../src/core/application-ports.ts';
 import { START } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry, AuthorityDraft } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
-  ExpiryRecorder,
+  ExpiringRecords,
   Instant,
   PresentedToken,
   Store,
@@ -194,14 +194,33 @@ export const UNWRITABLE: TestEntry = { ...UNWRITABLE_ROW, from: () => 1, sealBeh
 /** For tests that do not concern the audit. */
 export const ENTRY = entry('any');
 
-export const EXPIRY_RECORDER: ExpiryRecorder = {
-  recordExpiry: (token, deletedAt) => ({
-    tombstone: tombstoneOf(token, { deleted_by: undefined, deleted_at: deletedAt }),
-    audit: entry(`expired ${token.id}`),
-  }),
-  recordRemoval: (tenantId, expired, ended) =>
-    entry(`${expired} removed ${tenantId} ${endedNames(ended).applications.join()}`),
-};
+/** Returns the removal of rows that are all genuine. */
+export const removal = (entryOf: Removal['entry']): Removal => ({ isGenuine: () => true, entry: entryOf });
+
+/** Returns the removal with an entry of this name. */
+export const removalOf = (name: string) => removal(() => entry(name));
+
+export const REMOVAL = removalOf('any');
+
+/** Removes at most `limit` expired records of each table. Resolves to the number of removed ones. */
+export async function sweep(store: Store, now: Instant, limit = 1000, ended = REMOVAL): Promise<number> {
+  const rows = async <Table extends keyof ExpiringRecords>(table: Table) =>
+    (await store.findExpired(table, now, limit, new Set()))
+      .map(({ record }) => record)
+      .filter((one) => one !== undefined);
+  let removed = 0;
+  for (const token of await rows('token')) {
+    const tombstone = tombstoneOf(token, { deleted_by: undefined, deleted_at: now });
+    if (await store.deleteToken(tombstone, token.revision, entry(`expired ${token.id}`))) removed += 1;
+  }
+  for (const { tenant_id, id, revision } of await rows('application')) {
+    if (await store.deleteApplication(tenant_id, id, revision, ended)) removed += 1;
+  }
+  for (const { tenant_id, id, application_id } of await rows('application_key')) {
+    if (await store.deleteApplicationKey(tenant_id, application_id, id, ended)) removed += 1;
+  }
+  return removed;
+}
 
 /** Returns the removed records as `<revision> <id>`. */
 export const endedNames = (ended: EndedApplications) => ({

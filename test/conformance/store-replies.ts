@@ -11,6 +11,7 @@ import {
   indexes,
   NOW,
   nextId,
+  removalOf,
   sealed,
   type TestEntry,
   tokenRecord,
@@ -110,7 +111,7 @@ export function storeReplies(store: () => Store): void {
       const made = applicationRecord(id);
       const shows = replyOf(id);
       await store().insertApplication(made, with_(shows));
-      await store().deleteApplication(id, made.id, 1, () => entry('gone'));
+      await store().deleteApplication(id, made.id, 1, removalOf('gone'));
       for (const one of [reply, patched, shows]) expect(await find(one)).toEqual(one);
     });
 
@@ -119,7 +120,7 @@ export function storeReplies(store: () => Store): void {
       const made = applicationRecord(id);
       await store().insertApplication(made, ENTRY);
       const { reply } = await addKeyed(id, { application_id: made.id });
-      await store().deleteApplication(id, made.id, 1, () => entry('gone'));
+      await store().deleteApplication(id, made.id, 1, removalOf('gone'));
       expect(await find(reply)).toBeUndefined();
     });
 

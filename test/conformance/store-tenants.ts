@@ -13,6 +13,7 @@ import {
   MONTH,
   NOW,
   nextId,
+  REMOVAL,
   sealed,
   tenantKeys,
   tenantRecord,
@@ -93,11 +94,11 @@ export function storeTenants(store: () => Store): void {
       ).toBe(false);
       expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(false);
       expect(await store().replaceApplication(applicationRecord(id), 1, ENTRY)).toBe(false);
-      expect(await store().deleteApplication(id, nextId(), 1, () => ENTRY)).toBe(false);
+      expect(await store().deleteApplication(id, nextId(), 1, REMOVAL)).toBe(false);
       expect(await store().findDuplicate(id, blind('f'), '', NOW)).toBeUndefined();
       const key = keyRecord(applicationRecord(id));
       await expect(store().insertApplicationKey(key, { most: 10, now: NOW }, ENTRY)).resolves.toBe(false);
-      expect(await store().deleteApplicationKey(id, nextId(), nextId(), () => ENTRY)).toBe(false);
+      expect(await store().deleteApplicationKey(id, nextId(), nextId(), REMOVAL)).toBe(false);
       expect(await store().findApplicationKeys(id, nextId(), NOW)).toEqual([]);
       await store().markKeysUsed(id, [key.id], 20_600);
       await store().markActive(id, ['any'], MONTH);

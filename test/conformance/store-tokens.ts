@@ -1,15 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ExpiryRecorder, Store, TokenCondition, TokenRecord } from '../../src/core/ports.ts';
-import { Problem } from '../../src/core/problem.ts';
-import { noLeftRows } from '../../src/store/rows/left-rows.ts';
+import type { Store, TokenCondition, TokenRecord } from '../../src/core/ports.ts';
 import {
   addTenant,
   addToken,
   blind,
   countChanges,
   ENTRY,
-  EXPIRY_RECORDER,
   everything,
   FIRST_PAGE,
   idsOf,
@@ -19,6 +16,7 @@ import {
   nextId,
   presentedOf,
   sealed,
+  sweep,
   tokenRecord,
   tombstoneOf,
 } from './store-fixtures.ts';
@@ -28,7 +26,7 @@ export function storeTokens(store: () => Store): void {
     store().insertToken(token, indexes(fingerprint), { deduplicate, now }, ENTRY);
 
   // Sweep first: a sweep concerns all tenants and would count tokens of other tests.
-  const sweepAll = () => store().removeExpired(NOW + 1_000_000, 10_000, EXPIRY_RECORDER);
+  const sweepAll = () => sweep(store(), NOW + 1_000_000, 10_000);
 
   describe('tokens', () => {
     it('returns an inserted token', async () => {
@@ -62,7 +60,7 @@ export function storeTokens(store: () => Store): void {
       expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
       expect(await insert(again, 'x')).toEqual({ outcome: 'id_taken' });
       const swept = await addToken(store(), id, { id: 'swept', expires_at: NOW + 10 });
-      expect(await store().removeExpired(NOW + 10, 1000, EXPIRY_RECORDER)).toBe(1);
+      expect(await sweep(store(), NOW + 10)).toBe(1);
       expect(await insert(tokenRecord(id, { id: swept.id }), 'x')).toEqual({ outcome: 'id_taken' });
       expect(await insert(tokenRecord(other, { id: 'taken' }), 'x')).toEqual({ outcome: 'inserted' });
     });
@@ -253,7 +251,7 @@ export function storeTokens(store: () => Store): void {
       expect(await idsOf(store(), everything(id), NOW + 5)).toEqual([left.id]);
       const counted = (now: number) => store().usage(id, MONTH, now);
       expect((await counted(NOW + 2)).types.find(({ type }) => type === 'bank')?.count).toBe(3);
-      const sweeps = [2, 2, 2].map((limit) => () => store().removeExpired(NOW + 5, limit, EXPIRY_RECORDER));
+      const sweeps = [2, 2, 2].map((limit) => () => sweep(store(), NOW + 5, limit));
       const removed: number[] = [];
       for (const sweep of sweeps) removed.push(await sweep());
       expect(removed).toEqual([2, 2, 1]);
@@ -261,26 +259,18 @@ export function storeTokens(store: () => Store): void {
       expect((await counted(NOW)).types.find(({ type }) => type === 'bank')?.count).toBe(0);
     });
 
-    it('leaves an expired token that is damaged, and removes the others in each batch', async () => {
+    it('finds expired tokens, the earliest first, without those that a caller has passed', async () => {
       const { id } = await addTenant(store());
       await sweepAll();
       const tokens: TokenRecord[] = [];
       for (let at = 1; at <= 5; at += 1) tokens.push(await addToken(store(), id, { expires_at: NOW + at }));
-      const recorder: ExpiryRecorder = {
-        ...EXPIRY_RECORDER,
-        recordExpiry(token, now) {
-          if (token.id === tokens[0]?.id) throw new Problem('integrity_failure');
-          return EXPIRY_RECORDER.recordExpiry(token, now);
-        },
+      const passed = new Set<number>();
+      const batch = async () => {
+        const found = await store().findExpired('token', NOW + 4, 2, passed);
+        for (const { row } of found) passed.add(row);
+        return found.map(({ record }) => record);
       };
-      const left = noLeftRows();
-      const removed: number[] = [];
-      for (let batch = 0; batch < 3; batch += 1) {
-        removed.push(await store().removeExpired(NOW + 5, 2, recorder, left));
-      }
-      expect([removed, left.token.size]).toEqual([[1, 2, 1], 1]);
-      expect(await idsOf(store(), everything(id), NOW)).toEqual([tokens[0]?.id]);
-      expect(await store().removeExpired(NOW + 5, 2, EXPIRY_RECORDER)).toBe(1);
+      expect([await batch(), await batch(), await batch()]).toEqual([tokens.slice(0, 2), tokens.slice(2, 4), []]);
     });
 
     it('isolates tenants', async () => {
@@ -378,7 +368,7 @@ export function storeTokens(store: () => Store): void {
             } else if (kind === 'wait') {
               now += n;
             } else if (kind === 'sweep') {
-              await store().removeExpired(now, 1000, EXPIRY_RECORDER);
+              await sweep(store(), now);
               for (const [key, each] of held) if (!alive(each)) held.delete(key);
             }
           }

@@ -56,7 +56,6 @@ export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
     const change: Connections['change'] = (work) => work(transactionOf(run));
     const join: Connections['join'] = (member) => change((transaction) => runAlone(transaction, member));
     const connections: Connections = { ...UNUSED, readSlow: run, change, join };
-    const writes = tokenWrites(connections, containerSets(connections));
-    return call({ ...writes, ...sweepMethods(connections, writes) });
+    return call({ ...tokenWrites(connections, containerSets(connections)), ...sweepMethods(connections) });
   };
 }

@@ -11,7 +11,6 @@ import {
   blind,
   createdBy,
   ENTRY,
-  EXPIRY_RECORDER,
   everything,
   FIRST_PAGE,
   idsOf,
@@ -20,7 +19,9 @@ import {
   MONTH,
   NOW,
   nextId,
+  REMOVAL,
   sealed,
+  sweep,
   tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
@@ -156,10 +157,7 @@ describe('two stores on one database', () => {
 
   races('remove a token once', async (tenantId, one, two) => {
     const token = await addToken(one, tenantId, { expires_at: NOW });
-    const [isRemoved, expired] = await Promise.all([
-      remove(one, token),
-      two.removeExpired(NOW, 10_000, EXPIRY_RECORDER),
-    ]);
+    const [isRemoved, expired] = await Promise.all([remove(one, token), sweep(two, NOW, 10_000)]);
     expect(Number(isRemoved) + expired).toBe(1);
   });
 
@@ -175,7 +173,7 @@ describe('two stores on one database', () => {
     const child = applicationRecord(tenantId, { ...createdBy(parent), expires_at: NOW + 1 });
     const [, isRemoved] = await Promise.all([
       codeOf(two.insertApplication(child, ENTRY)),
-      one.deleteApplication(tenantId, parent.id, 1, () => ENTRY),
+      one.deleteApplication(tenantId, parent.id, 1, REMOVAL),
     ]);
     expect(isRemoved).toBe(true);
     expect(await one.findApplication(tenantId, child.id, NOW)).toBeUndefined();
@@ -185,7 +183,7 @@ describe('two stores on one database', () => {
     const parent = applicationRecord(tenantId);
     await addApplication(one, parent);
     const child = applicationRecord(tenantId, { ...createdBy(parent), expires_at: NOW + 1 });
-    const regenerated = { key: keyRecord(parent, { version: 2 }), ended: () => ENTRY };
+    const regenerated = { key: keyRecord(parent, { version: 2 }), removal: REMOVAL };
     const [, isReplaced] = await Promise.all([
       codeOf(addApplication(two, child, { most: 9, now: NOW, latest: NOW + 9 })),
       one.replaceApplication({ ...parent, revision: 2 }, 1, ENTRY, regenerated),

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ResealedToken } from '../../src/core/maintenance-ports.ts';
-import type { ExpiryRecorder, KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
+import type { KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
-import { noLeftRows } from '../../src/store/rows/left-rows.ts';
 import {
   addApplication,
   addTenant,
@@ -11,14 +10,14 @@ import {
   blind,
   createdBy,
   ENTRY,
-  EXPIRY_RECORDER,
   endedNames,
-  FIRST_PAGE,
   idsOf,
   indexes,
   MONTH,
   NOW,
+  removal,
   sealed,
+  sweep,
   tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
@@ -137,9 +136,9 @@ describe('counters', () => {
     const { id } = await addTenant(store);
     for (let at = 0; at < 205; at += 1) await addToken(store, id, { expires_at: NOW - at });
     const kept = await addToken(store, id, { expires_at: NOW + 1 });
-    expect(await store.removeExpired(NOW, 204, EXPIRY_RECORDER)).toBe(204);
+    expect(await sweep(store, NOW, 204)).toBe(204);
     expect(await store.latestExpiry(NOW)).toBe(NOW);
-    expect(await store.removeExpired(NOW, 204, EXPIRY_RECORDER)).toBe(1);
+    expect(await sweep(store, NOW, 204)).toBe(1);
     expect((await store.usage(id, MONTH, NOW)).types).toEqual([
       { type: 'token', count: 1, last_created_at: kept.created_at },
     ]);
@@ -151,21 +150,19 @@ describe('a sweep of tokens', () => {
     ['type', 99],
     ['expires_at', -(2 ** 53)],
     ['revision', 2 ** 60],
-  ])('leaves a row with an impossible %s and removes the others, in each batch', async (column, value) => {
+  ])('finds a row with an impossible %s, without a record', async (column, value) => {
     const { id } = await addTenant(store);
     const tokens: TokenRecord[] = [];
-    for (let at = 0; at < 5; at += 1) tokens.push(await addToken(store, id, { expires_at: NOW - 1 }));
+    for (let at = 0; at < 3; at += 1) tokens.push(await addToken(store, id, { expires_at: NOW - 1 }));
     const name = tokens[0]?.id ?? '';
     const client = await openClient(url);
     const [[sound] = []] = await client.run({ text: `SELECT ${column} FROM vault.token WHERE id = $1` }, [name]);
     const set = { text: `UPDATE vault.token SET ${column} = $2 WHERE id = $1` };
     await client.run(set, [name, value]);
-    const left = noLeftRows();
-    let removed = 0;
-    for (let batch = 0; batch < 3; batch += 1) removed += await store.removeExpired(NOW, 2, EXPIRY_RECORDER, left);
-    expect([removed, left.token.size]).toEqual([4, 1]);
+    const found = await store.findExpired('token', NOW, 10, new Set());
+    expect(found.map(({ record }) => record?.id).toSorted()).toEqual([tokens[1]?.id, tokens[2]?.id, undefined]);
     await client.run(set, [name, Number(sound)]);
-    expect(await store.removeExpired(NOW, 2, EXPIRY_RECORDER)).toBe(1);
+    expect(await sweep(store, NOW)).toBe(3);
   });
 });
 
@@ -189,30 +186,24 @@ describe('a sweep of applications', () => {
     expect(await store.findReply(tenant_id, child.id, reply.key_hash, NOW)).toEqual(reply);
 
     const told: (readonly string[])[] = [];
-    const recorder: ExpiryRecorder = {
-      ...EXPIRY_RECORDER,
-      recordRemoval(tenantId, _expired, ended) {
-        told.push([tenantId, ...endedNames(ended).applications]);
-        return ENTRY;
-      },
-    };
+    const ended = removal((removed) => {
+      told.push(endedNames(removed).applications);
+      return ENTRY;
+    });
     const { sequence } = await store.auditHead();
-    expect(await store.removeExpired(NOW, 10, recorder)).toBe(1);
-    expect(told).toEqual([[tenant_id, `1 ${parent.id}`, `1 ${child.id}`]]);
+    expect(await sweep(store, NOW, 10, ended)).toBe(1);
+    expect(told).toEqual([[`1 ${parent.id}`, `1 ${child.id}`]]);
     expect((await store.auditHead()).sequence).toBe(sequence + 1);
     expect(await store.findReply(tenant_id, child.id, reply.key_hash, NOW)).toBeUndefined();
   });
 
-  it('runs after the sweep of tokens, earliest expiry first', async () => {
+  it('finds the earliest expiry first', async () => {
     const { id: tenant_id } = await addTenant(store);
     const [late, early] = [NOW, NOW - 1].map((expires_at) =>
       applicationRecord(tenant_id, { type: 'expiring', expires_at }),
     );
     for (const application of [late, early]) if (application) await store.insertApplication(application, ENTRY);
-    for (let at = 0; at < 2; at += 1) await addToken(store, tenant_id, { expires_at: NOW });
-    expect(await store.removeExpired(NOW, 3, EXPIRY_RECORDER)).toBe(3);
-    const left = await store.findApplications({ tenant_id, types: ['expiring'] }, FIRST_PAGE, 0);
-    expect(left.records.map(({ id }) => id)).toEqual([late?.id]);
-    expect(await store.removeExpired(NOW, 3, EXPIRY_RECORDER)).toBe(1);
+    const found = await store.findExpired('application', NOW, 1, new Set());
+    expect(found.map(({ record }) => record)).toEqual([early]);
   });
 });

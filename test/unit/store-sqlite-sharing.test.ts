@@ -15,6 +15,7 @@ import {
   indexes,
   MONTH,
   NOW,
+  REMOVAL,
   sealed,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
@@ -40,7 +41,7 @@ describe('two processes on one file', () => {
     const [a, b] = [await openStore(file), await openStore(file)];
     const { id, tenant, application, key } = await addTenant(a);
     expect(await b.findAuthority(key.hash, NOW)).toBeDefined();
-    await a.deleteApplicationKey(id, application.id, key.id, () => ENTRY);
+    await a.deleteApplicationKey(id, application.id, key.id, REMOVAL);
     expect(await b.findAuthority(key.hash, NOW)).toBeUndefined();
 
     const token = await addToken(a, id);

@@ -15,12 +15,18 @@ const TOKENS = 230;
 const EDITS = {
   'an expiry moved back': ["UPDATE token SET expires_at = 1000 WHERE id = 'token-0'", 1],
   'many expiries moved back': ["UPDATE token SET expires_at = 1000 WHERE id LIKE 'token-1%'", 111],
+  'an expiry moved back, also in the clear columns': [
+    `UPDATE token SET expires_at = 1000, clear = CAST(substr(clear, 1, 28) || x'0000000003e8' || substr(clear, 35) AS BLOB)
+     WHERE id = 'token-0'`,
+    1,
+  ],
   'a revision raised': ["UPDATE token SET revision = 7 WHERE id = 'token-0'", 1],
   'clear columns cut': ["UPDATE token SET clear = x'01' WHERE id = 'token-0'", 1],
   'a tombstone put back': [
     "INSERT INTO tombstone SELECT tenant, id, type, x'00', 0, NULL, 0, x'00' FROM token WHERE id = 'token-0'",
     1,
   ],
+  'the expiry of an application moved back': ['UPDATE application SET expires_at = 1000 WHERE expires_at > 0', 1],
   'the id of an application cut': ["UPDATE application SET id = x'01' WHERE expires_at IS NOT NULL", 1],
 } as const;
 

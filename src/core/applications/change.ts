@@ -1,7 +1,6 @@
 import type { Application } from '../../contract/application.ts';
 import type { ApplicationType, Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
-import type { EndedApplications } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -9,6 +8,7 @@ import { checkReadOnly } from '../request/check-read-only.ts';
 import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
 import { makeApplicationKey } from './application-key-codec.ts';
 import { findApplication } from './read.ts';
+import { createRemoval } from './removal.ts';
 
 /** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
@@ -59,8 +59,8 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
     const { record, details } = await findApplication(params.id, caller, world);
     if (!(await world.follower.isCurrent('application', record))) return undefined;
     const { tenant_id, id, revision } = record;
-    const audit = (ended: EndedApplications) => caller.trail.ended(ended, details.name);
-    return (await world.store.deleteApplication(tenant_id, id, revision, audit)) || undefined;
+    const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended, details.name));
+    return (await world.store.deleteApplication(tenant_id, id, revision, removal)) || undefined;
   });
   return undefined;
 };
@@ -94,7 +94,8 @@ function replace(
     const { revision } = changed.record;
     const result = { names: [details.name], issued: made && { key: made.key, id: made.record.id, revision } };
     const audit = caller.trail.changedAuthority([record.id], revision, result);
-    const regenerated = made && { key: made.record, ended: (ended: EndedApplications) => caller.trail.ended(ended) };
+    const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended));
+    const regenerated = made && { key: made.record, removal };
     const isReplaced = await world.store.replaceApplication(changed.record, record.revision, audit, regenerated);
     return isReplaced ? shown : undefined;
   });

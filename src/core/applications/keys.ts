@@ -7,6 +7,7 @@ import { parseKeyExpiry } from '../tokens/expires-at.ts';
 import type { OpenedApplication } from './application-codec.ts';
 import { isReplaced, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
 import { findApplication } from './read.ts';
+import { createRemoval } from './removal.ts';
 
 /** Create a Key (search-and-batches.md §9). Only this reply contains the API key. */
 export const createApplicationKey: Handler<'createApplicationKey'> = async ({ params, body }, caller, world) => {
@@ -54,10 +55,8 @@ export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ pa
     if (!(await world.follower.isCurrent('application_key', key))) return undefined;
     const { tenant_id, id } = application.record;
     const { name } = application.details;
-    const removed = await world.store.deleteApplicationKey(tenant_id, id, key.id, (ended) =>
-      caller.trail.ended(ended, name),
-    );
-    return removed || undefined;
+    const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended, name));
+    return (await world.store.deleteApplicationKey(tenant_id, id, key.id, removal)) || undefined;
   });
   return undefined;
 };

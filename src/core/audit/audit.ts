@@ -1,15 +1,12 @@
 import type { Clock } from '../clock.ts';
-import type { World } from '../handler.ts';
-import type { ExpiryRecorder, Keyring } from '../ports.ts';
+import type { Keyring } from '../ports.ts';
 import { clearTimeout, setTimeout } from '../timers.ts';
-import { recordColumns } from '../tokens/clear-columns.ts';
-import { type AuditEvent, encodeAuditRow, namesOf, type TimedEvent } from './audit-event.ts';
+import { type AuditEvent, encodeAuditRow, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
 import { createDenialWindow } from './denial-window.ts';
 import type { Follower } from './follower.ts';
 import type { AuditDraft, AuditStore, AuthorityDraft } from './ports.ts';
 import { isOfAuthority } from './record-digest.ts';
-import { removalEvents } from './removal-events.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
 const [WRITE_AT, MAX_WAITING] = [512, 1024];
@@ -178,22 +175,4 @@ function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])
     row.push(one);
   }
   return rows;
-}
-
-/** Creates the recorder that returns the audit rows and tombstones for the removal of expired records. */
-export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' | 'audit'>): ExpiryRecorder {
-  return {
-    recordExpiry(record, deleted_at) {
-      const { tenant_id, id, type, created_at } = record;
-      const left = { tenant_id, id, type, created_by: recordColumns(record).created_by, created_at, deleted_at };
-      return {
-        tombstone: { ...left, mac: keyring.tombstoneMac(left) },
-        audit: audit.draft({ action: 'expireToken', status: 200, tenant_id, ...namesOf([record]) }),
-      };
-    },
-    recordRemoval(tenant_id, expired, ended) {
-      const action = expired === 'application' ? 'expireApplication' : 'expireApplicationKey';
-      return audit.draftAuthority(...removalEvents({ action, status: 200, tenant_id, entities: [] }, ended));
-    },
-  };
 }

@@ -1,6 +1,6 @@
 import { isSameBytes } from '../is-bytes.ts';
 import type { Instant, Keyring } from '../ports.ts';
-import { Problem } from '../problem.ts';
+import { isDamage } from '../problem.ts';
 import { START } from './audit-link.ts';
 import type { AuditEntry, AuditHead, AuditReads } from './ports.ts';
 import { decodeState, encodeState, type LogState, NO_RECORDS } from './sums.ts';
@@ -43,7 +43,7 @@ function openBase(keyring: BaseParts['keyring'], row: AuditEntry): Base {
     const [, latest, archive = '', ...state] = keyring.openAuditBase(row).split('\n');
     return { ...row, latest: Number(latest), archive, state: decodeState(state.join('\n')) };
   } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
+    if (!isDamage(error)) throw error;
     throw new BrokenAudit(row, 'is not the base of the audit: rows before it are missing');
   }
 }

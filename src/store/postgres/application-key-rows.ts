@@ -1,13 +1,14 @@
-import type { ApplicationKeyRecord } from '../../core/application-ports.ts';
+import type { ApplicationKeyRecord, Removal } from '../../core/application-ports.ts';
+import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationKeyColumns } from '../rows/record-columns.ts';
-import { storedNumber } from '../rows/stored-value.ts';
+import { decoded, storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run } from './connections.ts';
 import { requireFree } from './reply-rows.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
 import { changeTenant, findNumber } from './tenant-number.ts';
-import { uuid, uuidKey } from './uuid-text.ts';
+import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
 /** The columns of `application_key`, except the tenant. */
 export const APPLICATION_KEY = applicationKeyColumns(uuid);
@@ -26,8 +27,10 @@ const COUNT_LIVE = `SELECT count(*) FROM vault.application_key
 const NEXT_VERSION = `UPDATE vault.application SET key_version = $3
     WHERE tenant = $1 AND id = $2 AND key_version = $3 - 1 RETURNING 1`;
 const INSERT = numbered(APPLICATION_KEY.insertInto('vault.application_key', 'tenant'));
-const REMOVE_KEYS = `DELETE FROM vault.application_key
-    WHERE tenant = $1 AND application_id = ANY ($2::uuid[]) AND id IS DISTINCT FROM $3 RETURNING id, revision`;
+const KEYS_OF = `SELECT ${APPLICATION_KEY.of('k')} FROM vault.application_key k
+    WHERE k.tenant = $1 AND k.application_id = ANY ($2::uuid[]) AND k.id IS DISTINCT FROM $3`;
+const REMOVE_KEYS =
+  'DELETE FROM vault.application_key WHERE tenant = $1 AND id = ANY ($2::uuid[]) RETURNING id, revision';
 const MARK = `UPDATE vault.application_key SET last_used_day = $3
     WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id = ANY ($2::uuid[]) AND last_used_day < $3`;
 const STALE = `SELECT ${APPLICATION_KEY.of('k')} FROM vault.application_key k
@@ -49,9 +52,21 @@ export async function insertKey(run: Run, record: ApplicationKeyRecord): Promise
   return true;
 }
 
-/** Removes the keys of applications, except the key `kept`. Resolves to the id and the revision of each. */
-export function removeKeysOf(run: Run, tenant: number, applicationIds: readonly string[], kept?: string) {
-  return run(REMOVE_KEYS, [tenant, applicationIds.map(uuidKey), kept === undefined ? null : uuidKey(kept)]);
+/** Removes the keys of applications, except the key `kept`, and resolves to them. */
+export async function removeKeysOf(
+  run: Run,
+  { tenantId, tenant }: { readonly tenantId: string; readonly tenant: number },
+  applicationIds: readonly string[],
+  { isGenuine }: Removal,
+  kept?: string,
+): Promise<readonly EndedRecord[]> {
+  const rows = await run(KEYS_OF, [tenant, applicationIds.map(uuidKey), kept === undefined ? null : uuidKey(kept)]);
+  const ended = rows
+    .map((row) => decoded(() => toApplicationKeyRecord(tenantId, row)))
+    .filter((record) => record !== undefined && isGenuine(record)) as readonly ApplicationKeyRecord[];
+  if (ended.length === 0) return [];
+  const removed = await run(REMOVE_KEYS, [tenant, ended.map(({ id }) => uuidKey(id))]);
+  return removed.map(([id, revision]) => ({ id: storedUuid(id), revision: storedNumber(revision) }));
 }
 
 export function applicationKeyMethods(connections: Connections) {

@@ -1,10 +1,10 @@
-import type { Minting, RemovalEntry } from '../../core/application-ports.ts';
+import type { Minting, Removal } from '../../core/application-ports.ts';
 import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
 import { requireRoom } from '../rows/require-room.ts';
-import { optionally, storedInstant, storedNumber } from '../rows/stored-value.ts';
+import { decoded, optionally, storedInstant, storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import { Undo } from '../rows/undo.ts';
 import { insertKey, removeKeysOf } from './application-key-rows.ts';
@@ -12,7 +12,7 @@ import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
 import { named, numbered, type Row } from './sql-client.ts';
 import { changeTenant, findNumber } from './tenant-number.ts';
-import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
+import { uuid, uuidKey } from './uuid-text.ts';
 
 /** The columns of `application`, except the tenant. */
 export const APPLICATION = applicationColumns(uuid);
@@ -41,14 +41,12 @@ const LIVE_CHILDREN = `SELECT count(*), min(expires_at) FROM vault.application
 const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
     WHERE tenant = ? AND id = ? AND revision = ? RETURNING 1`);
-const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
-    RETURNING id, revision`;
-const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id, revision';
+const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING revision`;
+const CHILDREN = `SELECT ${APPLICATION.of('a')} FROM vault.application a WHERE a.tenant = $1 AND a.parent_id = $2
+    AND ($3::uuid IS NULL OR a.parent_key_id = $3)`;
+const REMOVE_ALL = 'DELETE FROM vault.application WHERE tenant = $1 AND id = ANY ($2::uuid[])';
 const REMOVE_KEY = `DELETE FROM vault.application_key WHERE tenant = $1 AND application_id = $2 AND id = $3
-    RETURNING id, revision`;
-/** Removes the applications that an application created with one of its keys. */
-const REMOVE_MINTED = `DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 AND parent_key_id = $3
-    RETURNING id, revision`;
+    RETURNING revision`;
 
 /** The place of an application. */
 interface Place {
@@ -57,61 +55,33 @@ interface Place {
   readonly id: string;
 }
 
-/** The removed rows of one change, each with its id and its revision. */
-interface RemovedRows {
-  readonly applications: readonly Row[];
-  readonly keys: readonly Row[];
+/** Removed applications, and the removed keys of others. */
+interface Ended {
+  readonly applications?: readonly EndedRecord[];
+  readonly keys: readonly EndedRecord[];
 }
 
-function toEnded([id, revision]: Row): EndedRecord {
-  return { id: storedUuid(id), revision: storedNumber(revision) };
-}
-
-/** Removes the keys of removed applications, and the replies to them. Writes the entry of all that was removed. */
+/**
+ * Removes the applications that an application created, with one of its keys if `keyId` is given, the keys of all removed
+ * applications, and the replies to them. Writes the entry of what the change has removed.
+ */
 async function endApplications(
   { run, record }: Transaction,
-  { tenantId, tenant }: Omit<Place, 'id'>,
-  audit: RemovalEntry,
-  removed: RemovedRows,
+  { tenantId, tenant, id, keyId }: Place & { readonly keyId?: string },
+  removal: Removal,
+  { applications = [], keys }: Ended,
 ): Promise<void> {
-  const applications = removed.applications.map(toEnded);
-  const ids = applications.map(({ id }) => id);
-  const keys = [...removed.keys, ...(await removeKeysOf(run, tenant, ids))].map(toEnded);
-  if (applications.length + keys.length === 0) return;
-  await record(audit({ applications, keys }));
+  const found = await run(CHILDREN, [tenant, uuidKey(id), keyId === undefined ? null : uuidKey(keyId)]);
+  const children = found
+    .map((row) => decoded(() => toApplicationRecord(tenantId, row)))
+    .filter((record) => record !== undefined && removal.isGenuine(record)) as readonly ApplicationRecord[];
+  if (children.length > 0) await run(REMOVE_ALL, [tenant, children.map((child) => uuidKey(child.id))]);
+  const ended = [...applications, ...children];
+  const ids = ended.map((one) => one.id);
+  const all = [...keys, ...(await removeKeysOf(run, { tenantId, tenant }, ids, removal))];
+  if (ended.length + all.length === 0) return;
+  await record(removal.entry({ applications: ended, keys: all }));
   await removeRepliesOf(run, tenantId, ids);
-}
-
-/**
- * Removes an application, those that it created, and the replies to them. Writes the entry of the removed ones. Resolves
- * to false if the application does not exist, or has another revision than the given one.
- */
-export async function removeApplication(
-  transaction: Transaction,
-  of: Place & { readonly revision?: number },
-  audit: RemovalEntry,
-): Promise<boolean> {
-  const own = await transaction.run(REMOVE, [of.tenant, uuidKey(of.id), of.revision]);
-  if (own.length === 0) return false;
-  const children = await transaction.run(REMOVE_CHILDREN, [of.tenant, uuidKey(of.id)]);
-  await endApplications(transaction, of, audit, { applications: [...own, ...children], keys: [] });
-  return true;
-}
-
-/**
- * Removes a key, and the applications that were created with it. Writes the entry of the removed ones. Resolves to false
- * if the application has no such key.
- */
-export async function removeKey(
-  transaction: Transaction,
-  { keyId, ...of }: Place & { readonly keyId: string },
-  audit: RemovalEntry,
-): Promise<boolean> {
-  const key = [of.tenant, uuidKey(of.id), uuidKey(keyId)];
-  const keys = await transaction.run(REMOVE_KEY, key);
-  if (keys.length === 0) return false;
-  await endApplications(transaction, of, audit, { applications: await transaction.run(REMOVE_MINTED, key), keys });
-  return true;
 }
 
 /**
@@ -170,24 +140,28 @@ export function applicationMethods(connections: Connections) {
         const changes = [...APPLICATION.changes(application), ...at, expectedRevision];
         if ((await run(REPLACE, changes)).length === 0) return false;
         if (regenerated === undefined) return true;
-        const { key, ended } = regenerated;
+        const { key, removal } = regenerated;
         if (!(await insertKey(run, key))) throw new Undo(false);
-        const keys = await removeKeysOf(run, tenant, [id], key.id);
-        await endApplications(transaction, { tenantId, tenant }, ended, {
-          applications: await run(REMOVE_CHILDREN, at),
-          keys,
-        });
+        const keys = await removeKeysOf(run, { tenantId, tenant }, [id], removal, key.id);
+        await endApplications(transaction, { tenantId, tenant, id }, removal, { keys });
         return true;
       }),
 
-    deleteApplication: (tenantId, id, expectedRevision, audit) =>
-      changeTenant(connections, tenantId, undefined, (transaction, { tenant }) =>
-        removeApplication(transaction, { tenantId, tenant, id, revision: expectedRevision }, audit),
-      ),
+    deleteApplication: (tenantId, id, revision, removal) =>
+      changeTenant(connections, tenantId, undefined, async (transaction, { tenant }) => {
+        if ((await transaction.run(REMOVE, [tenant, uuidKey(id), revision])).length === 0) return false;
+        const applications = [{ id, revision }];
+        await endApplications(transaction, { tenantId, tenant, id }, removal, { applications, keys: [] });
+        return true;
+      }),
 
-    deleteApplicationKey: (tenantId, applicationId, id, audit) =>
-      changeTenant(connections, tenantId, undefined, (transaction, { tenant }) =>
-        removeKey(transaction, { tenantId, tenant, id: applicationId, keyId: id }, audit),
-      ),
+    deleteApplicationKey: (tenantId, applicationId, id, removal) =>
+      changeTenant(connections, tenantId, undefined, async (transaction, { tenant }) => {
+        const [row] = await transaction.run(REMOVE_KEY, [tenant, uuidKey(applicationId), uuidKey(id)]);
+        if (row === undefined) return false;
+        const keys = [{ id, revision: storedNumber(row[0]) }];
+        await endApplications(transaction, { tenantId, tenant, id: applicationId, keyId: id }, removal, { keys });
+        return true;
+      }),
   } satisfies Partial<Store>;
 }

@@ -74,6 +74,8 @@ export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Tr
   // Another process has written a reply under the same idempotency key, or a token with the same id. The next attempt
   // finds it.
   if (code === '23505' && (table === 'reply' || table === 'token')) return BUSY;
+  // A live token has no tombstone.
+  if (code === '23505' && table === 'tombstone') return DAMAGED;
   // A stored value that a statement cannot convert.
   if (use === 'read' && code.startsWith('22')) return DAMAGED;
   return TREATMENTS.find(([pattern]) => pattern.test(code))?.[1] ?? UNEXPECTED;

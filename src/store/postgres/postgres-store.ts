@@ -16,18 +16,17 @@ import { tokenWrites } from './token-writes.ts';
 
 /** Returns the store in one schema of a database. Each call sees what other processes have committed. */
 export function postgresStore(connections: Connections): Store {
-  const writes = tokenWrites(connections, containerSets(connections));
   return {
     ...tenantMethods(connections),
     ...applicationMethods(connections),
     ...applicationKeyMethods(connections),
     ...tokenReads(connections),
-    ...writes,
+    ...tokenWrites(connections, containerSets(connections)),
     ...findTokensMethods(connections),
     ...auditMethods(connections),
     ...replyMethods(connections),
     ...headerMethods(connections),
-    ...sweepMethods(connections, writes),
+    ...sweepMethods(connections),
     ...inspectTables(connections),
     ...rowInspection(connections),
 

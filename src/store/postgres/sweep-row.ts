@@ -1,8 +1,7 @@
-import type { EndedApplications } from '../../core/application-ports.ts';
-import type { LeftRows, Store } from '../../core/ports.ts';
-import { noLeftRows } from '../rows/left-rows.ts';
+import type { ExpiringRecords, Store } from '../../core/ports.ts';
 import { decoded, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
-import { removeApplication, removeKey } from './application-rows.ts';
+import { APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
+import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
 import { firstValue, type Row } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -32,19 +31,22 @@ const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
-type Expiring = 'application' | 'application_key';
+/** Selects the expired rows `e` of a table, earliest expiry first. Parameters: now, limit, the rows to leave out. */
+const expiredRows = (table: keyof ExpiringRecords, live: string, columns: string) =>
+  `SELECT e.${table}, n.id, ${columns} FROM vault.${table} e JOIN vault.tenant n ON n.tenant = e.tenant
+WHERE e.expires_at <= $1 AND e.expires_at IS NOT NULL ${live} AND e.${table} <> ALL ($3::bigint[])
+ORDER BY e.expires_at LIMIT $2`;
 
-/** Parameters: now, limit, the rows to leave out. Earliest expiry first. */
-const EXPIRED_TOKENS = `SELECT t.token, n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
-WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL AND t.token <> ALL ($3::bigint[])
-ORDER BY t.expires_at LIMIT $2`;
-const expiredRows = (table: Expiring, columns: string) =>
-  `SELECT a.${table}, n.tenant, n.id, ${columns} FROM vault.${table} a JOIN vault.tenant n ON n.tenant = a.tenant
-WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL AND a.${table} <> ALL ($3::bigint[]) ORDER BY a.expires_at LIMIT $2`;
-const EXPIRED = {
-  application: expiredRows('application', 'a.id'),
-  application_key: expiredRows('application_key', 'a.application_id, a.id'),
-} as const;
+const EXPIRED: {
+  readonly [Table in keyof ExpiringRecords]: readonly [
+    query: string,
+    decode: (tenantId: string, row: Row) => ExpiringRecords[Table],
+  ];
+} = {
+  token: [expiredRows('token', 'AND e.deleted_at IS NULL', TOKEN_COLUMNS.replaceAll('t.', 'e.')), toTokenRecord],
+  application: [expiredRows('application', '', APPLICATION.of('e')), toApplicationRecord],
+  application_key: [expiredRows('application_key', '', APPLICATION_KEY.of('e')), toApplicationKeyRecord],
+};
 
 const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED';
 /** Parameters: tenant, limit. Each returns the number of removed rows. */
@@ -68,20 +70,7 @@ async function purgeTokens({ run }: Transaction): Promise<boolean> {
   return true;
 }
 
-/** Runs `decode`. If the row is damaged, adds it to `left` and returns undefined. */
-function orLeave<T>(left: LeftRows[keyof LeftRows], row: unknown, decode: () => T): T | undefined {
-  const result = decoded(decode);
-  if (result === undefined) left.add(storedNumber(row));
-  return result;
-}
-
-function toPlace([tenant, tenantId, id, keyId]: Row, table: Expiring) {
-  const place = { tenant: storedNumber(tenant), tenantId: storedUuid(tenantId), id: storedUuid(id) };
-  return table === 'application' ? place : { ...place, keyId: storedUuid(keyId) };
-}
-
-/** The removal of expired records also removes the tokens of removed tenants. */
-export function sweepMethods({ read, readSlow, change }: Connections, { deleteToken }: Pick<Store, 'deleteToken'>) {
+export function sweepMethods({ read, readSlow, change }: Connections) {
   return {
     async claimSweep(now, interval) {
       const near = [now - interval + 1, now + interval - 1];
@@ -99,39 +88,17 @@ export function sweepMethods({ read, readSlow, change }: Connections, { deleteTo
 
     nextExpiry: async (now) => optionalInstant(firstValue(await read(NEXT, [now]))),
 
-    async removeExpired(now, limit, recorder, left = noLeftRows()) {
-      const { size } = left.token;
-      const found = await readSlow(EXPIRED_TOKENS, [now, limit, [...left.token]]);
-      const expired = found.map(([row, tenantId, ...columns]) =>
-        orLeave(left.token, row, () => {
-          const token = toTokenRecord(storedUuid(tenantId), columns);
-          return { ...recorder.recordExpiry(token, now), revision: token.revision };
-        }),
-      );
-      const removals = expired
-        .filter((expiry) => expiry !== undefined)
-        .map(({ tombstone, revision, audit }) => deleteToken(tombstone, revision, audit));
-      // Another process may change or remove a token meanwhile.
-      const removed = (await Promise.all(removals)).filter(Boolean).length;
-      const rest = limit - removed - (left.token.size - size);
-      const ended = await change(async (transaction) => {
-        let count = 0;
-        for (const table of ['application', 'application_key'] as const) {
-          const values = [now, rest - count, [...left[table]]];
-          for (const [row, ...columns] of await transaction.run(EXPIRED[table], values)) {
-            const place = orLeave(left[table], row, () => toPlace(columns, table));
-            if (place === undefined) continue;
-            const audit = (ended: EndedApplications) => recorder.recordRemoval(place.tenantId, table, ended);
-            // An earlier turn of this loop may have removed the row with its application.
-            const isRemoved =
-              'keyId' in place ? removeKey(transaction, place, audit) : removeApplication(transaction, place, audit);
-            if (await isRemoved) count += 1;
-          }
-        }
-        return count;
-      });
-      if (ended < rest) while (await change(purgeTokens));
-      return removed + ended;
+    async findExpired(table, now, limit, passed) {
+      const [query, decode] = EXPIRED[table];
+      const rows = await readSlow(query, [now, limit, [...passed]]);
+      return rows.map(([row, tenantId, ...columns]) => ({
+        row: storedNumber(row),
+        record: decoded(() => decode(storedUuid(tenantId), columns)),
+      }));
+    },
+
+    async purgeTenants() {
+      while (await change(purgeTokens));
     },
   } satisfies Partial<Store>;
 }

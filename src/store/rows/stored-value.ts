@@ -1,4 +1,4 @@
-import { Problem } from '../../core/problem.ts';
+import { isDamage, Problem } from '../../core/problem.ts';
 
 // A damaged row may hold any value. These functions throw `integrity_failure` for a value that a vault never writes.
 
@@ -51,7 +51,7 @@ export function decoded<T>(decode: () => T): T | undefined {
   try {
     return decode();
   } catch (error) {
-    if (error instanceof Problem && error.code === 'integrity_failure') return undefined;
+    if (isDamage(error)) return undefined;
     throw error;
   }
 }

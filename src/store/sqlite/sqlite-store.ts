@@ -1,10 +1,9 @@
-import type { EndedApplications, RemovalEntry } from '../../core/application-ports.ts';
+import type { EndedApplications, Removal } from '../../core/application-ports.ts';
 import type { AuditDraft, AuthorityDraft } from '../../core/audit/ports.ts';
 import type { FileStore } from '../../core/maintenance-ports.ts';
-import type { ExpiryRecorder, Instant, LeftRows } from '../../core/ports.ts';
+import type { ExpiredRow, ExpiringRecords, Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
-import { noLeftRows } from '../rows/left-rows.ts';
 import { Undo } from '../rows/undo.ts';
 import type { Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
@@ -63,8 +62,8 @@ export function sqliteStore(session: Session): FileStore {
   }
 
   /** Writes the entry of removed applications and keys, and removes the replies to the applications. */
-  function recordEnd(tenantId: string, ended: EndedApplications, audit: RemovalEntry): void {
-    audits.appendAuthority(audit(ended));
+  function recordEnd(tenantId: string, ended: EndedApplications, removal: Removal): void {
+    audits.appendAuthority(removal.entry(ended));
     replies.removeOf(
       tenantId,
       ended.applications.map(({ id }) => id),
@@ -72,8 +71,8 @@ export function sqliteStore(session: Session): FileStore {
   }
 
   /** Records what a change has removed. Returns whether it has removed something. */
-  function removed(tenantId: string, ended: EndedApplications | undefined, audit: RemovalEntry): boolean {
-    if (ended !== undefined) recordEnd(tenantId, ended, audit);
+  function removed(tenantId: string, ended: EndedApplications | undefined, removal: Removal): boolean {
+    if (ended !== undefined) recordEnd(tenantId, ended, removal);
     return ended !== undefined;
   }
 
@@ -87,28 +86,22 @@ export function sqliteStore(session: Session): FileStore {
     return changed;
   }
 
-  function sweep(now: Instant, limit: number, expiryRecorder: ExpiryRecorder, left: LeftRows = noLeftRows()): number {
-    const { size } = left.token;
-    const tokens = changes.removeExpired(now, limit, expiryRecorder, left.token);
-    for (const audit of tokens) audits.append(audit);
-    let count = tokens.length;
-    let room = limit - count - (left.token.size - size);
-    for (const table of ['application', 'application_key'] as const) {
-      const { size } = left[table];
-      const removals = applications.removeExpired(table, now, room, left[table]);
-      for (const { tenant_id, expired, ended } of removals) {
-        recordEnd(tenant_id, ended, () => expiryRecorder.recordRemoval(tenant_id, expired, ended));
-      }
-      count += removals.length;
-      room -= removals.length + left[table].size - size;
-    }
-    return count;
-  }
-
   function findPresented(tenantId: string, id: string, now: Instant, tenant = tenants.find(tenantId)) {
     const record = tenant === undefined ? undefined : tokens.findPresented(tenantId, tenant, id);
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
+
+  const expired: {
+    readonly [Table in keyof ExpiringRecords]: (
+      now: Instant,
+      limit: number,
+      passed: ReadonlySet<number>,
+    ) => readonly ExpiredRow<ExpiringRecords[Table]>[];
+  } = {
+    token: changes.findExpired,
+    application: applications.findExpired,
+    application_key: keys.findExpired,
+  };
 
   const followAudit = (first: number, limit: number) => audits.read(first - 1, limit);
 
@@ -163,13 +156,14 @@ export function sqliteStore(session: Session): FileStore {
         if (!applications.replace(application, expectedRevision)) return false;
         if (regenerated !== undefined) {
           if (!keys.insert(regenerated.key)) throw new Undo(false);
-          const ended = applications.removeKeys(application, regenerated.key);
-          if (ended.keys.length > 0) recordEnd(application.tenant_id, ended, regenerated.ended);
+          const { key, removal } = regenerated;
+          const ended = applications.removeKeys(application, key, removal);
+          if (ended.applications.length + ended.keys.length > 0) recordEnd(application.tenant_id, ended, removal);
         }
         return audited(true, audit);
       }),
-    deleteApplication: (tenantId, id, expectedRevision, audit) =>
-      session.write('removed', () => removed(tenantId, applications.remove(tenantId, id, expectedRevision), audit)),
+    deleteApplication: (tenantId, id, revision, removal) =>
+      session.write('removed', () => removed(tenantId, applications.remove(tenantId, id, revision, removal), removal)),
     findApplicationKeys: (...query) => session.read(() => keys.list(...query)),
     insertApplicationKey: (key, { most, now }, audit) =>
       session.write('added', () => {
@@ -177,8 +171,10 @@ export function sqliteStore(session: Session): FileStore {
         keys.requireRoom(key, most, now);
         return audited(keys.insert(key), audit);
       }),
-    deleteApplicationKey: (tenantId, applicationId, id, audit) =>
-      session.write('removed', () => removed(tenantId, applications.removeKey(tenantId, applicationId, id), audit)),
+    deleteApplicationKey: (tenantId, applicationId, id, removal) =>
+      session.write('removed', () =>
+        removed(tenantId, applications.removeKey(tenantId, applicationId, id, removal), removal),
+      ),
     markKeysUsed: (...used) => session.write('added', () => keys.markUsed(...used)),
     findReply: (...query) => session.read(() => replies.find(...query)),
 
@@ -246,7 +242,7 @@ export function sqliteStore(session: Session): FileStore {
     findUnlogged: (rows) => session.read(() => audits.findUnlogged(rows)),
     countLogIndex: (upTo) => session.read(() => audits.countLog(upTo)),
 
-    removeExpired: (...query) => session.write('removed', () => sweep(...query)),
+    findExpired: (table, ...query) => session.read(() => expired[table](...query)),
     removeOldReplies: (now, limit) => session.write('removed', () => replies.removeOld(now, limit)),
     async claimSweep(now, interval) {
       // Read first: most callers do not get the claim, and a read needs no commit.

@@ -1,10 +1,12 @@
-import type { ApplicationKeyRecord } from '../../../core/application-ports.ts';
+import type { ApplicationKeyRecord, Removal } from '../../../core/application-ports.ts';
 import type { EndedRecord } from '../../../core/audit/ports.ts';
-import type { Instant } from '../../../core/ports.ts';
+import type { ExpiredRow, Instant } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationKeyColumns, applicationKeyColumns } from '../../rows/record-columns.ts';
+import { decoded } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidOfHex, uuidText } from './uuid-bytes.ts';
 
@@ -13,12 +15,6 @@ const APPLICATION_KEY = applicationKeyColumns(uuid);
 export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
   readonly tenant: number;
   readonly tenant_id: Buffer;
-}
-
-/** The id and the revision of a removed row. */
-export interface EndedRow {
-  readonly id: Buffer;
-  readonly revision: number;
 }
 
 /** A row of `everyRow`: the tenant and the id, in hexadecimal digits, and the revision. */
@@ -42,8 +38,6 @@ export function revisionsOf(statement: { raw(): { all(): readonly RevisionRow[] 
       return { tenant_id, id: uuidOfHex(id), revision };
     });
 }
-
-export const toEnded = ({ id, revision }: EndedRow): EndedRecord => ({ id: uuidText(id), revision });
 
 export const SELECT_APPLICATION_KEY = `SELECT k.tenant, t.id AS tenant_id, ${APPLICATION_KEY.of('k')}
 FROM application_key k CROSS JOIN tenant t ON t.tenant = k.tenant`;
@@ -74,11 +68,14 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
   const nextVersion = rows<[number, number, Buffer | null, number]>(
     'UPDATE application SET key_version = ? WHERE tenant = +? AND id = +? AND key_version = +? - 1',
   );
-  const removeRow = rows<[number, Buffer | null, Buffer | null], EndedRow>(
-    'DELETE FROM application_key WHERE tenant = +? AND id = +? AND application_id = +? RETURNING id, revision',
+  const removeRow = rows<[number, Buffer | null, Buffer | null], { readonly revision: number }>(
+    'DELETE FROM application_key WHERE tenant = +? AND id = +? AND application_id = +? RETURNING revision',
   );
-  const removeRows = rows<[number, Buffer | null, Buffer | null], EndedRow>(
-    'DELETE FROM application_key WHERE tenant = +? AND application_id = +? AND id IS NOT ? RETURNING id, revision',
+  const everyOf = rows<[number, Buffer | null], ApplicationKeyRow>(
+    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.application_id = +?`,
+  );
+  const expired = rows<[number, string, number], ApplicationKeyRow & { readonly row: number }>(
+    expiredRows('application_key', APPLICATION_KEY.of('e')),
   );
   const mark = rows<[number, number, Buffer | null, number]>(
     'UPDATE application_key SET last_used_day = ? WHERE tenant = +? AND id = +? AND last_used_day < ?',
@@ -91,6 +88,11 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
   );
 
   const everyRevision = rows<[], RevisionRow>(everyRow('application_key'));
+
+  function remove(tenant: number, applicationId: string, id: string): EndedRecord | undefined {
+    const row = removeRow().get(tenant, uuidKey(id), uuidKey(applicationId));
+    return row && { id, revision: row.revision };
+  }
 
   return {
     /** Returns the revision of each key. */
@@ -129,15 +131,30 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
       if (live >= most) throw new Problem('too_many_keys');
     },
 
-    remove(tenant: number, applicationId: string, id: string): EndedRecord | undefined {
-      const row = removeRow().get(tenant, uuidKey(id), uuidKey(applicationId));
-      return row && toEnded(row);
-    },
+    remove,
 
     /** Removes the keys of applications, except the key `kept`, and returns them. */
-    removeOf(tenant: number, applicationIds: readonly string[], kept = ''): readonly EndedRecord[] {
-      return applicationIds.flatMap((id) => removeRows().all(tenant, uuidKey(id), uuidKey(kept)).map(toEnded));
+    removeOf(
+      tenant: number,
+      applicationIds: readonly string[],
+      isGenuine: Removal['isGenuine'],
+      kept?: string,
+    ): readonly EndedRecord[] {
+      return applicationIds.flatMap((of) => {
+        const found = everyOf()
+          .all(tenant, uuidKey(of))
+          .map((row) => decoded(() => toApplicationKeyRecord(row)));
+        const ended = found.filter((record) => record !== undefined && record.id !== kept && isGenuine(record));
+        return ended.map((record) => record && remove(tenant, of, record.id)).filter((record) => record !== undefined);
+      });
     },
+
+    findExpired: (
+      now: Instant,
+      limit: number,
+      passed: ReadonlySet<number>,
+    ): readonly ExpiredRow<ApplicationKeyRecord>[] =>
+      toExpired(expired().all(now, JSON.stringify([...passed]), limit), toApplicationKeyRecord),
 
     markUsed(tenantId: string, ids: readonly string[], day: number): void {
       const tenant = tenants.find(tenantId);

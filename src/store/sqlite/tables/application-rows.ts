@@ -3,23 +3,18 @@ import type {
   ApplicationKeyRecord,
   EndedApplications,
   Minting,
+  Removal,
 } from '../../../core/application-ports.ts';
-import type { ApplicationRecord, Instant, LeftRows, PageOf, PageRequest } from '../../../core/ports.ts';
+import type { ApplicationRecord, ExpiredRow, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
 import { requireRoom } from '../../rows/require-room.ts';
+import { decoded } from '../../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import {
-  type ApplicationKeyRows,
-  type EndedRow,
-  everyRow,
-  type RevisionRow,
-  revisionsOf,
-  toEnded,
-} from './application-key-rows.ts';
-import { leaveDamaged } from './leave-damaged.ts';
+import { type ApplicationKeyRows, everyRow, type RevisionRow, revisionsOf } from './application-key-rows.ts';
+import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -29,29 +24,6 @@ export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant: number;
   readonly tenant_id: Buffer;
 }
-
-type Expiring = 'application' | 'application_key';
-
-/** An expired application or key, and what ended with it. */
-export interface RemovedApplications {
-  readonly tenant_id: string;
-  readonly expired: Expiring;
-  readonly ended: EndedApplications;
-}
-
-interface ExpiredRow extends EndedRow {
-  readonly row: number;
-  readonly tenant: number;
-  readonly tenant_id: Buffer;
-  /** The application itself, or the one of an expired key. */
-  readonly application_id: Buffer;
-}
-
-/** Selects expired rows, the earliest first. */
-const expiredRows = (table: Expiring, applicationId: string) => `
-  SELECT a.${table} AS row, a.tenant, n.id AS tenant_id, a.${applicationId} AS application_id, a.id, a.revision
-  FROM ${table} a INDEXED BY ${table}_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
-  WHERE a.expires_at <= ? AND a.${table} NOT IN (SELECT value FROM json_each(?)) ORDER BY a.expires_at LIMIT +?`;
 
 export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION.of('a')}
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
@@ -79,40 +51,33 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
   const remove = rows<[number, Buffer | null, number]>(
     'DELETE FROM application WHERE tenant = +? AND id = +? AND revision = +?',
   );
-  const removeChildren = rows<[number, Buffer | null], EndedRow>(
-    'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id, revision',
+  const children = rows<[number, Buffer | null], ApplicationRow>(
+    `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.parent_id = +?`,
   );
-  const removeMinted = rows<[number, Buffer | null, Buffer | null], EndedRow>(
-    'DELETE FROM application WHERE tenant = +? AND parent_id = +? AND parent_key_id = +? RETURNING id, revision',
+  const expired = rows<[number, string, number], ApplicationRow & { readonly row: number }>(
+    expiredRows('application', APPLICATION.of('e')),
   );
   const everyRevision = rows<[], RevisionRow>(everyRow('application'));
-  const orLeave = leaveDamaged(connection);
-  const expired = {
-    application: rows<[number, string, number], ExpiredRow>(expiredRows('application', 'id')),
-    application_key: rows<[number, string, number], ExpiredRow>(expiredRows('application_key', 'application_id')),
-  };
-  const removeExpiredRow = {
-    application: rows<[number]>('DELETE FROM application WHERE application = +?'),
-    application_key: rows<[number]>('DELETE FROM application_key WHERE application_key = +?'),
-  };
-
-  /** Returns removed applications, after removing their keys, too. */
-  function withKeys(tenant: number, removed: readonly EndedRow[]): EndedApplications {
-    const applications = removed.map(toEnded);
-    return {
-      applications,
-      keys: keys.removeOf(
-        tenant,
-        applications.map(({ id }) => id),
-      ),
-    };
+  /** Removes applications with their keys, and returns both. */
+  function end(tenant: number, ended: readonly ApplicationRecord[], isGenuine: Removal['isGenuine']) {
+    for (const { id, revision } of ended) remove().run(tenant, uuidKey(id), revision);
+    const ids = ended.map(({ id }) => id);
+    return { applications: ended, keys: keys.removeOf(tenant, ids, isGenuine) };
   }
 
-  /** Removes what ends with a row that was removed: of an application its children, of a key those that it created. */
-  function removeWith(table: Expiring, { tenant, application_id, ...row }: ExpiredRow): EndedApplications {
-    if (table === 'application') return withKeys(tenant, [row, ...removeChildren().all(tenant, row.id)]);
-    const ended = withKeys(tenant, removeMinted().all(tenant, application_id, row.id));
-    return { ...ended, keys: [toEnded(row), ...ended.keys] };
+  /** Returns the applications that an application created, with one of its keys if `keyId` is given. */
+  function childrenOf(
+    tenant: number,
+    id: string,
+    { isGenuine }: Removal,
+    keyId?: string,
+  ): readonly ApplicationRecord[] {
+    const found = children()
+      .all(tenant, uuidKey(id))
+      .map((row) => decoded(() => toApplicationRecord(row)));
+    return found
+      .filter((record) => record !== undefined)
+      .filter((record) => (keyId === undefined || record.parent_key_id === keyId) && isGenuine(record));
   }
 
   function find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {
@@ -176,55 +141,35 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
      * Removes the application, its children and their keys, and returns them. Returns undefined if the application is
      * missing or has another revision.
      */
-    remove(tenantId: string, id: string, expectedRevision: number): EndedApplications | undefined {
+    remove(tenantId: string, id: string, expectedRevision: number, removal: Removal): EndedApplications | undefined {
       const tenant = tenants.find(tenantId);
-      const key = uuidKey(id);
-      if (tenant === undefined || key === null) return undefined;
-      if (remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
-      return withKeys(tenant, [{ id: key, revision: expectedRevision }, ...removeChildren().all(tenant, key)]);
+      const own = find(tenantId, id, 0);
+      if (tenant === undefined || own?.revision !== expectedRevision) return undefined;
+      return end(tenant, [own, ...childrenOf(tenant, id, removal)], removal.isGenuine);
     },
 
     /**
      * Removes the keys of an application except `kept`, and the applications that it created with their keys, and
      * returns them.
      */
-    removeKeys({ tenant_id, id }: ApplicationRecord, kept: ApplicationKeyRecord): EndedApplications {
+    removeKeys({ tenant_id, id }: ApplicationRecord, kept: ApplicationKeyRecord, removal: Removal): EndedApplications {
       const tenant = tenants.need(tenant_id);
-      const own = keys.removeOf(tenant, [id], kept.id);
-      const ended = withKeys(tenant, removeChildren().all(tenant, uuidKey(id)));
+      const own = keys.removeOf(tenant, [id], removal.isGenuine, kept.id);
+      const ended = end(tenant, childrenOf(tenant, id, removal), removal.isGenuine);
       return { ...ended, keys: [...own, ...ended.keys] };
     },
 
     /** Removes a key, and the applications that were created with it, and returns them. */
-    removeKey(tenantId: string, applicationId: string, id: string): EndedApplications | undefined {
+    removeKey(tenantId: string, applicationId: string, id: string, removal: Removal): EndedApplications | undefined {
       const tenant = tenants.find(tenantId);
       const own = tenant === undefined ? undefined : keys.remove(tenant, applicationId, id);
       if (tenant === undefined || own === undefined) return undefined;
-      const ended = withKeys(tenant, removeMinted().all(tenant, uuidKey(applicationId), uuidKey(id)));
+      const ended = end(tenant, childrenOf(tenant, applicationId, removal, id), removal.isGenuine);
       return { ...ended, keys: [own, ...ended.keys] };
     },
 
-    /**
-     * Removes at most `limit` expired rows of a table, earliest expiry first, and what ends with them. Adds damaged rows
-     * to `left` and goes on without them.
-     */
-    removeExpired(
-      table: Expiring,
-      now: Instant,
-      limit: number,
-      left: LeftRows[Expiring],
-    ): readonly RemovedApplications[] {
-      const ended: RemovedApplications[] = [];
-      for (const row of expired[table]().all(now, JSON.stringify([...left]), limit)) {
-        const removed = orLeave(left, row.row, () => {
-          // The row may be gone already: an earlier turn of this loop removes the children of its application.
-          if (removeExpiredRow[table]().run(row.row).changes === 0) return undefined;
-          return { tenant_id: uuidText(row.tenant_id), expired: table, ended: removeWith(table, row) };
-        });
-        if (removed !== undefined) ended.push(removed);
-      }
-      return ended;
-    },
+    findExpired: (now: Instant, limit: number, passed: ReadonlySet<number>): readonly ExpiredRow<ApplicationRecord>[] =>
+      toExpired(expired().all(now, JSON.stringify([...passed]), limit), toApplicationRecord),
   };
 }
 

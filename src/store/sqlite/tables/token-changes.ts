@@ -1,16 +1,24 @@
-import type { AuditDraft } from '../../../core/audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
 import type { ResealedToken } from '../../../core/maintenance-ports.ts';
-import type { ExpiryRecorder, Instant, LeftRows, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import type { ExpiredRow, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { olderOf } from '../../rows/older-of.ts';
+import { TOKEN } from '../../rows/record-columns.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
-import { leaveDamaged } from './leave-damaged.ts';
+import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
 import type { KnownEntries, TokenIndex } from './token-index.ts';
-import { isExpired, type StoredToken, TOMBSTONE, type TokenEntries, type TokenRows } from './token-rows.ts';
+import {
+  isExpired,
+  type StoredToken,
+  TOMBSTONE,
+  type TokenEntries,
+  type TokenRow,
+  type TokenRows,
+  toStoredToken,
+} from './token-rows.ts';
 import { uuidText } from './uuid-bytes.ts';
 
 interface Tables {
@@ -37,11 +45,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
            OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`,
   );
   const insertTombstone = rows<unknown[]>(TOMBSTONE.insertInto('tombstone', 'tenant'));
-  const orLeave = leaveDamaged(connection);
-  const expired = rows<[number, string, number], Readonly<Record<'token' | 'tenant', number> & { tenant_id: Buffer }>>(
-    `SELECT t.token, t.tenant, n.id AS tenant_id
-       FROM token t INDEXED BY token_expiry CROSS JOIN tenant n ON n.tenant = t.tenant
-       WHERE t.expires_at <= ? AND t.token NOT IN (SELECT value FROM json_each(?)) ORDER BY t.expires_at LIMIT +?`,
+  const expired = rows<[number, string, number], TokenRow & { readonly row: number; readonly tenant_id: Buffer }>(
+    expiredRows('token', `e.token, blinds, set_number, ${TOKEN.of('e')}`),
   );
 
   function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
@@ -168,28 +173,10 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
       return true;
     },
 
-    /**
-     * Removes at most `limit` expired tokens, earliest expiry first. Returns an audit entry for each. Adds damaged rows
-     * to `left` and goes on without them.
-     */
-    removeExpired(
-      now: Instant,
-      limit: number,
-      expiryRecorder: Pick<ExpiryRecorder, 'recordExpiry'>,
-      left: LeftRows['token'],
-    ): readonly AuditDraft[] {
-      const found = expired().all(now, JSON.stringify([...left]), limit);
-      const audits = found.map((row) =>
-        orLeave(left, row.token, () => {
-          const tenantId = uuidText(row.tenant_id);
-          const stored = tokens.get(tenantId, row.tenant, row.token);
-          if (stored === undefined) throw new Error('unreachable: the row was there in this transaction');
-          const { tombstone, audit } = expiryRecorder.recordExpiry(stored.record, now);
-          remove(row.tenant, stored, tombstone);
-          return audit;
-        }),
-      );
-      return audits.filter((audit) => audit !== undefined);
-    },
+    findExpired: (now: Instant, limit: number, passed: ReadonlySet<number>): readonly ExpiredRow<TokenRecord>[] =>
+      toExpired(
+        expired().all(now, JSON.stringify([...passed]), limit),
+        (row) => toStoredToken(uuidText(row.tenant_id), row).record,
+      ),
   };
 }

@@ -1,0 +1,89 @@
+import { openApplication } from './applications/application-codec.ts';
+import { checkApplicationKey } from './applications/application-key-codec.ts';
+import { createRemoval } from './applications/removal.ts';
+import { namesOf } from './audit/audit-event.ts';
+import { removalEvents } from './audit/removal-events.ts';
+import type { World } from './handler.ts';
+import type { ExpiredRow, ExpiringRecords, Instant, TenantKeyring } from './ports.ts';
+import { isDamage, Problem } from './problem.ts';
+import { recordColumns } from './tokens/clear-columns.ts';
+import { openPresented } from './tokens/token-codec.ts';
+
+type Parts = Pick<World, 'store' | 'keyring' | 'audit' | 'follower'>;
+
+type Remove<Found> = (record: Found, keyring: TenantKeyring, parts: Parts, now: Instant) => Promise<boolean>;
+
+/**
+ * Opens an expired record and removes it: nothing but the seal shows that the record ends then. Resolves to false if it has
+ * changed meanwhile. Rejects with `integrity_failure` for a damaged record, or an older one that was put back.
+ */
+const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecords[Table]> } = {
+  async token(record, tenant, { store, keyring, audit }, deleted_at) {
+    const { tenant_id, id, type, created_at, revision } = record;
+    const columns = recordColumns(record);
+    openPresented(tenant, id, record, columns);
+    const left = { tenant_id, id, type, created_by: columns.created_by, created_at, deleted_at };
+    const tombstone = { ...left, mac: keyring.tombstoneMac(left) };
+    const event = { action: 'expireToken', status: 200, tenant_id, ...namesOf([record]) } as const;
+    return store.deleteToken(tombstone, revision, audit.draft(event));
+  },
+  async application(record, tenant, { store, audit, follower }) {
+    const { tenant_id, id, revision } = record;
+    const { name } = openApplication(tenant, id, record).details;
+    if (!(await follower.isCurrent('application', record))) return false;
+    const base = { action: 'expireApplication', status: 200, tenant_id, entities: [] } as const;
+    const removal = createRemoval(tenant, (ended) => audit.draftAuthority(...removalEvents(base, ended, name)));
+    return store.deleteApplication(tenant_id, id, revision, removal);
+  },
+  async application_key(record, tenant, { store, audit, follower }) {
+    const { tenant_id, id, application_id } = record;
+    checkApplicationKey(tenant, record);
+    if (!(await follower.isCurrent('application_key', record))) return false;
+    const base = { action: 'expireApplicationKey', status: 200, tenant_id, entities: [] } as const;
+    const removal = createRemoval(tenant, (ended) => audit.draftAuthority(...removalEvents(base, ended)));
+    return store.deleteApplicationKey(tenant_id, application_id, id, removal);
+  },
+};
+
+/** What became of an expired row. Another caller may have changed or removed a `left` one. */
+export type Expiry = 'removed' | 'left' | 'damaged';
+
+/**
+ * Removes at most `limit` expired records of a table, earliest expiry first, and adds the rows that stay to `passed`.
+ * Resolves to what became of each. Tokens leave a tombstone without `deleted_by`.
+ */
+export async function removeExpired<Table extends keyof ExpiringRecords>(
+  parts: Parts,
+  table: Table,
+  { now, limit, passed }: { readonly now: Instant; readonly limit: number; readonly passed: Set<number> },
+): Promise<readonly Expiry[]> {
+  const { store, keyring, follower } = parts;
+  const remove: Remove<ExpiringRecords[Table]> = REMOVE[table];
+
+  async function removeRow({ row, record }: ExpiredRow<ExpiringRecords[Table]>): Promise<Expiry> {
+    try {
+      if (record === undefined) throw new Problem('integrity_failure');
+      const owner = await store.findTenant(record.tenant_id);
+      if (owner !== undefined && (await remove(record, keyring.openTenant(record.tenant_id, owner.keys), parts, now))) {
+        return 'removed';
+      }
+      passed.add(row);
+      return 'left';
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      passed.add(row);
+      return 'damaged';
+    }
+  }
+
+  const expiries: Promise<Expiry>[] = [];
+  for (const row of await store.findExpired(table, now, limit, passed)) {
+    const expiry = removeRow(row);
+    expiries.push(expiry);
+    if (table === 'token') continue;
+    // A change of authority opens all rows that the process does not know yet, under the lock of the audit.
+    await expiry;
+    await follower.follow();
+  }
+  return Promise.all(expiries);
+}

@@ -1,0 +1,104 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { OperationId } from '../../src/contract/operations.ts';
+import type { Connection } from '../../src/store/sqlite/file/driver.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import { openVault } from '../../src/vault/vault.ts';
+import { insertRow } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+// A removal finds its rows by columns that anyone with the file can edit. Such an edit must not make the vault remove a
+// record, with a genuine entry.
+
+/** What the vault then does: `sweep`, or a call about the other application. */
+type Removal = 'sweep' | OperationId;
+
+/** Parameters: the id of the victim, of its API key, of the other application, and of the other's API key. */
+const EDITS: readonly (readonly [name: string, edit: string, removal: Removal])[] = [
+  ['an application given an end', 'UPDATE application SET expires_at = 1000 WHERE id = $victim', 'sweep'],
+  ['an API key given an end', 'UPDATE application_key SET expires_at = 1000 WHERE id = $key', 'sweep'],
+  [
+    'an application given a creator',
+    'UPDATE application SET parent_id = $other WHERE id = $victim',
+    'deleteApplication',
+  ],
+  [
+    'an application given a creator',
+    'UPDATE application SET parent_id = $other WHERE id = $victim',
+    'regenerateApplicationKey',
+  ],
+  [
+    'an application given a creator and its key',
+    'UPDATE application SET parent_id = $other, parent_key_id = $otherKey WHERE id = $victim',
+    'deleteApplicationKey',
+  ],
+  [
+    'an API key moved to another application',
+    'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key',
+    'deleteApplication',
+  ],
+  [
+    'an API key moved to another application',
+    'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key',
+    'regenerateApplicationKey',
+  ],
+];
+
+const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
+
+async function twoApplications() {
+  const { file, management } = await fileVault(0);
+  const vault = await openVault({ file, credential: CREDENTIAL });
+  onTestFinished(() => vault.close());
+  async function make(name: string) {
+    const body = { name, type: 'private', permissions: ['token:read'] };
+    const made: { readonly body: { readonly id: string; readonly key: string } } = await callVault(
+      vault,
+      management,
+      'createApplication',
+      { body },
+    );
+    const { id, key } = made.body;
+    const keys: { readonly body: readonly { readonly id: string }[] } = await callVault(
+      vault,
+      management,
+      'listApplicationKeys',
+      { id },
+    );
+    return { id, key, keyId: keys.body[0]?.id ?? '' };
+  }
+  return { file, vault, management, victim: await make('victim'), other: await make('other') };
+}
+
+const findings = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+
+it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal) => {
+  const { file, vault, management, victim, other } = await twoApplications();
+  const read = () => callVault(vault, victim.key, 'listTokens');
+  expect(await read()).toMatchObject({ status: 200 });
+  const values = { victim: victim.id, key: victim.keyId, other: other.id, otherKey: other.keyId };
+  const named = Object.entries(values).filter(([name]) => new RegExp(`\\$${name}\\b`).test(edit));
+  const [, table = ''] = edit.split(' ');
+  const id = table === 'application' ? victim.id : victim.keyId;
+  const rowOf = (connection: Connection) => connection.prepare(`SELECT * FROM ${table} WHERE id = ?`).get(bytes(id));
+  let sound: unknown;
+  await tamperFile(file, (connection) => {
+    sound = rowOf(connection);
+    const parameters = Object.fromEntries(named.map(([name, value]) => [name, bytes(value)]));
+    expect(connection.prepare(edit).run(parameters).changes).toBe(1);
+  });
+  if (removal === 'sweep') expect(await vault.sweep()).toBe(0);
+  else {
+    const params = removal === 'deleteApplicationKey' ? { id: other.id, key_id: other.keyId } : { id: other.id };
+    expect((await callVault(vault, management, removal, { params })).status).toBeLessThan(300);
+  }
+  expect((await findings(file)).map((finding) => finding.id)).toContain(id);
+  // With its old values, the row is sound again.
+  await tamperFile(file, (connection) => {
+    expect(rowOf(connection)).toBeDefined();
+    connection.prepare(`DELETE FROM ${table} WHERE id = ?`).run(bytes(id));
+    insertRow(connection, table, sound as object);
+  });
+  expect(await read()).toMatchObject({ status: 200 });
+  expect(await findings(file)).toEqual([]);
+});
