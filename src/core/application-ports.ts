@@ -90,6 +90,8 @@ export interface ApplicationStore {
    */
   deleteApplication(tenantId: string, id: string, expectedRevision: number, removal: Removal): Promise<boolean>;
 
+  /** Resolves to the key, even if it has expired. */
+  findApplicationKey(tenantId: string, id: string): Promise<ApplicationKeyRecord | undefined>;
   /** Resolves to the keys of an application that have not expired, newest first. */
   findApplicationKeys(tenantId: string, applicationId: string, now: Instant): Promise<readonly ApplicationKeyRecord[]>;
   /**

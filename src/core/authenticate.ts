@@ -8,6 +8,7 @@ import type { Identity, World } from './handler.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
+import { isExpired } from './time.ts';
 
 const MAX_CACHED = 10_000;
 
@@ -134,8 +135,9 @@ async function mintingKeyOf(
   keyring: TenantKeyring,
   now: Instant,
 ) {
-  const key = (await store.findApplicationKeys(tenant_id, record.id, now)).find(({ id }) => id === parent_key_id);
-  const isGone = key === undefined || isReplaced(keyring, key, details.keys_from);
+  const key = parent_key_id === undefined ? undefined : await store.findApplicationKey(tenant_id, parent_key_id);
+  const isGone =
+    key?.application_id !== record.id || isExpired(key, now) || isReplaced(keyring, key, details.keys_from);
   if (isGone || !(await follower.isCurrent('application_key', key))) throw new Problem('unauthenticated');
   return [key];
 }

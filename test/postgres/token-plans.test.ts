@@ -38,6 +38,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   application_key_application: ['tenant', 'application_id'],
   tenant_pkey: ['tenant'],
   tenant_id_key: ['id'],
+  application_key_id: ['tenant', 'id'],
   tenant_key_pkey: ['tenant'],
   reply_key: ['tenant', 'application_id', 'key_hash'],
 };

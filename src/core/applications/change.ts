@@ -57,7 +57,6 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
     const { record, details } = await findApplication(params.id, caller, world);
-    if (!(await world.follower.isCurrent('application', record))) return undefined;
     const { tenant_id, id, revision } = record;
     const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended, details.name));
     return (await world.store.deleteApplication(tenant_id, id, revision, removal)) || undefined;
@@ -78,7 +77,6 @@ function replace(
 ): Promise<Application> {
   return untilSwapped(async () => {
     const found = await findApplication(id, caller, world);
-    if (!(await world.follower.isCurrent('application', found.record))) return undefined;
     const { record, details } = change(found);
     const modified = { modified_by: caller.application.record.id, modified_at: world.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };

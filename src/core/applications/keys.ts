@@ -3,10 +3,11 @@ import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
+import { isExpired } from '../time.ts';
 import { parseKeyExpiry } from '../tokens/expires-at.ts';
 import type { OpenedApplication } from './application-codec.ts';
 import { isReplaced, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
-import { findApplication } from './read.ts';
+import { areCurrent, findApplication } from './read.ts';
 import { createRemoval } from './removal.ts';
 
 /** Create a Key (search-and-batches.md §9). Only this reply contains the API key. */
@@ -52,7 +53,6 @@ export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ pa
   await untilSwapped(async () => {
     const application = await findApplication(params.id, caller, world);
     const key = await findKey(params, application, caller, world);
-    if (!(await world.follower.isCurrent('application_key', key))) return undefined;
     const { tenant_id, id } = application.record;
     const { name } = application.details;
     const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended, name));
@@ -65,19 +65,35 @@ export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ pa
 async function findKeys({ record, details }: OpenedApplication, { tenant }: Caller, world: World) {
   // Write the use of keys by earlier calls now, because calls do not wait for this write.
   await world.activity.flush();
-  const keys = await world.store.findApplicationKeys(record.tenant_id, record.id, world.clock.cutoff());
-  return keys.filter((key) => !isReplaced(tenant.keyring, key, details.keys_from));
+  return untilSwapped(async () => {
+    const found = await world.store.findApplicationKeys(record.tenant_id, record.id, world.clock.cutoff());
+    const keys = found.filter((key) => !isReplaced(tenant.keyring, key, details.keys_from));
+    return (await areCurrent(world, 'application_key', keys)) ? keys : undefined;
+  });
 }
 
-/** Resolves to a key of an application. Rejects with `key_not_found`. */
+/**
+ * Resolves to a key of an application. Rejects with `key_not_found`, and with `integrity_failure` if its row was removed or
+ * altered.
+ */
 async function findKey(
   { key_id }: { readonly key_id: string },
-  application: OpenedApplication,
-  caller: Caller,
+  { record, details }: OpenedApplication,
+  { tenant }: Caller,
   world: World,
 ): Promise<ApplicationKeyRecord> {
   const id = key_id.toLowerCase();
-  const key = (await findKeys(application, caller, world)).find((one) => one.id === id);
-  if (key === undefined) throw new Problem('key_not_found');
-  return key;
+  // Write the use of keys by earlier calls now, because calls do not wait for this write.
+  await world.activity.flush();
+  return untilSwapped(async () => {
+    const key = await world.store.findApplicationKey(record.tenant_id, id);
+    if (key === undefined) {
+      if (await world.follower.isGone('application_key', record.tenant_id, id)) throw new Problem('key_not_found');
+      return undefined;
+    }
+    // An altered application or expiry must not hide the key: its seal does not open then.
+    const isEnded = isReplaced(tenant.keyring, key, details.keys_from) || isExpired(key, world.clock.cutoff());
+    if (isEnded || key.application_id !== record.id) throw new Problem('key_not_found');
+    return (await world.follower.isCurrent('application_key', key)) ? key : undefined;
+  });
 }

@@ -1,6 +1,10 @@
+import type { ApplicationKeyRecord } from '../application-ports.ts';
+import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
+import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
+import { isExpired } from '../time.ts';
 import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
 import { latestEnd } from './latest-end.ts';
 
@@ -18,19 +22,36 @@ export const getApplication: Handler<'getApplication'> = async ({ params: { id }
 export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_request, { application }) =>
   showApplication(application);
 
-/** Resolves to an application of the caller's tenant. Rejects with `application_not_found`. */
+/**
+ * Resolves to an application of the caller's tenant. Rejects with `application_not_found`, and with `integrity_failure` if
+ * its row was removed, altered or restored from an older copy.
+ */
 export async function findApplication(id: string, { tenant }: Caller, world: World): Promise<OpenedApplication> {
+  const { store, follower, clock } = world;
+  const tenantId = tenant.record.id;
   const canonical = id.toLowerCase();
-  const record = await world.store.findApplication(tenant.record.id, canonical, world.clock.cutoff());
-  if (!record) throw new Problem('application_not_found');
-  return openApplication(tenant.keyring, canonical, record);
+  return untilSwapped(async () => {
+    // An altered expiry must not hide the application.
+    const record = await store.findApplication(tenantId, canonical, 0);
+    if (record === undefined) {
+      if (await follower.isGone('application', tenantId, canonical)) throw new Problem('application_not_found');
+      return undefined;
+    }
+    const opened = openApplication(tenant.keyring, canonical, record);
+    if (!(await follower.isCurrent('application', record))) return undefined;
+    if (isExpired(record, clock.cutoff())) throw new Problem('application_not_found');
+    return opened;
+  });
 }
 
 /** List Applications (§4.2). */
 export const listApplications: Handler<'listApplications'> = async ({ query }, { tenant, trail }, world) => {
   const ids = query.id?.map((id) => id.toLowerCase());
   const filter = { tenant_id: tenant.record.id, ids, types: query.type };
-  const { records, total } = await world.store.findApplications(filter, pageRequest(query), world.clock.cutoff());
+  const { records, total } = await untilSwapped(async () => {
+    const found = await world.store.findApplications(filter, pageRequest(query), world.clock.cutoff());
+    return (await areCurrent(world, 'application', found.records)) ? found : undefined;
+  });
   const applications = records.map((record) => showApplication(openApplication(tenant.keyring, record.id, record)));
   trail.shown(
     records.map(({ id }) => id),
@@ -38,3 +59,13 @@ export const listApplications: Handler<'listApplications'> = async ({ query }, {
   );
   return pageOf(query, total, applications);
 };
+
+/** Resolves to whether no record has changed since it was read. Rejects with `integrity_failure` for an older one. */
+export async function areCurrent(
+  { follower }: World,
+  table: 'application' | 'application_key',
+  records: readonly (ApplicationRecord | ApplicationKeyRecord)[],
+): Promise<boolean> {
+  for (const record of records) if (!(await follower.isCurrent(table, record))) return false;
+  return true;
+}

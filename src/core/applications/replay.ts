@@ -1,5 +1,6 @@
 import type { Caller, World } from '../handler.ts';
 import type { FoundReply, Replay } from '../replay.ts';
+import { isExpired } from '../time.ts';
 import { openApplication, showApplication } from './application-codec.ts';
 import { checkApplicationKey, showApplicationKey } from './application-key-codec.ts';
 
@@ -12,10 +13,9 @@ async function findShown({ ids: [id = ''] }: FoundReply, { tenant, trail }: Call
 }
 
 /** Resolves to the API key of a stored reply; undefined when it is gone. */
-async function findIssued({ issued }: FoundReply, applicationId: string, { tenant }: Caller, world: World) {
-  const keys = await world.store.findApplicationKeys(tenant.record.id, applicationId, world.clock.cutoff());
-  const record = keys.find(({ id }) => id === issued?.id);
-  if (record === undefined) return undefined;
+async function findIssued({ issued }: FoundReply, { tenant }: Caller, world: World) {
+  const record = issued && (await world.store.findApplicationKey(tenant.record.id, issued.id));
+  if (record === undefined || isExpired(record, world.clock.cutoff())) return undefined;
   checkApplicationKey(tenant.keyring, record);
   return { record, key: issued?.key };
 }
@@ -35,15 +35,15 @@ export const replayIssued: Replay<'createApplication' | 'regenerateApplicationKe
   // An application may be created without a key; it then has no secret to show again.
   if (application === undefined || issued === undefined) return application && showApplication(application);
   if (application.record.revision !== issued.revision) return undefined;
-  if ((await findIssued(found, application.record.id, caller, world)) === undefined) return undefined;
+  if ((await findIssued(found, caller, world)) === undefined) return undefined;
   // An API key is as secret as plaintext.
   caller.trail.shown(found.ids, true);
   return showApplication(application, issued.key);
 };
 
 /** Answers a retry of Create a Key, if the key still exists. */
-export const replayCreateKey: Replay<'createApplicationKey'> = async (found, { params }, caller, world) => {
-  const issued = await findIssued(found, params.id, caller, world);
+export const replayCreateKey: Replay<'createApplicationKey'> = async (found, _request, caller, world) => {
+  const issued = await findIssued(found, caller, world);
   if (issued === undefined) return undefined;
   caller.trail.shown(found.ids, true);
   return showApplicationKey(issued.record, issued.key);

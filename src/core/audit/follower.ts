@@ -35,8 +35,6 @@ interface ReadRecord {
   readonly id: string;
   readonly revision: number;
   readonly keys?: readonly number[] | undefined;
-  /** The application of an API key. */
-  readonly application_id?: string | undefined;
 }
 
 /** The synchronous read of rows from one snapshot, as `AuditStore.followAudit`. */
@@ -185,14 +183,14 @@ export function createFollower({ store, keyring }: Parts) {
     return keys === undefined || state.map.hasKeys(tenant_id, keys);
   }
 
+  function findStored(table: StampedRecord['table'], { tenant_id, id }: Pick<ReadRecord, 'tenant_id' | 'id'>) {
+    return table === 'application' ? store.findApplication(tenant_id, id, 0) : store.findApplicationKey(tenant_id, id);
+  }
+
   /** Resolves to whether the store still has the record as it was read. */
   async function isStored(table: Followed, record: ReadRecord): Promise<boolean> {
-    const { tenant_id, id, revision, keys, application_id = '' } = record;
-    if (table === 'application_key') {
-      const stored = await store.findApplicationKeys(tenant_id, application_id, 0);
-      return stored.some((one) => one.id === id && one.revision === revision);
-    }
-    if (table === 'application') return (await store.findApplication(tenant_id, id, 0))?.revision === revision;
+    const { id, revision, keys } = record;
+    if (table !== 'tenant') return (await findStored(table, record))?.revision === revision;
     const found = await store.findTenant(id);
     return (
       found?.tenant.revision === revision && (keys === undefined || found.keys.map(keyIdOf).join() === keys.join())
@@ -256,8 +254,23 @@ export function createFollower({ store, keyring }: Parts) {
       await follow();
       if (isCurrentNow(table, record)) return true;
       if (!(await isStored(table, record))) return false;
-      const cause = new Error(`the ${table} ${record.id} or its keys were restored from an older copy`);
-      throw new Problem('integrity_failure', { cause });
+      throw lost(`the ${table} ${record.id} or its keys were restored from an older copy`);
+    },
+
+    /**
+     * Resolves to whether a record that the store did not find does not exist. Resolves to false if it exists by now.
+     * Rejects with `integrity_failure` if only its row is gone.
+     */
+    async isGone(table: StampedRecord['table'], tenant_id: string, id: string): Promise<boolean> {
+      async function isKnown(): Promise<boolean> {
+        await follow();
+        return state?.map.revisionOf(table, tenant_id, id) !== undefined;
+      }
+      if (!(await isKnown())) return true;
+      if ((await findStored(table, { tenant_id, id })) !== undefined) return false;
+      // It may have been removed meanwhile.
+      if (!(await isKnown())) return true;
+      throw lost(`the row of the ${table} ${id} was removed`);
     },
 
     /** Returns the tenants that are closed. */
@@ -287,6 +300,8 @@ export function createFollower({ store, keyring }: Parts) {
     sums.set(tenant_id, addDigests(sumOf(tenant_id), added));
   }
 }
+
+const lost = (what: string) => new Problem('integrity_failure', { cause: new Error(what) });
 
 const keyIdOf = ({ key_id }: WrappedKey): number => key_id;
 

@@ -4,7 +4,7 @@ import { didYouMean } from '../nearest-name.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { runningTime } from '../running-time.ts';
-import { formatInstant, parseInstant } from '../time.ts';
+import { formatInstant, isExpired, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
 import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
@@ -80,8 +80,8 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
  */
 async function isUnchanged({ application: { record }, key }: Caller, { store, clock }: World): Promise<boolean> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.cutoff());
-  const keys = await store.findApplicationKeys(record.tenant_id, record.id, clock.cutoff());
-  if (now === undefined || !keys.some(({ id }) => id === key.id)) throw new Problem('write_conflict');
+  const live = await store.findApplicationKey(record.tenant_id, key.id);
+  if (now === undefined || live === undefined || isExpired(live, clock.cutoff())) throw new Problem('write_conflict');
   return now.revision === record.revision;
 }
 

@@ -18,6 +18,8 @@ export function toApplicationKeyRecord(tenantId: string, row: Row): ApplicationK
 }
 
 export const APPLICATION_KEY_READS = named({
+  findApplicationKey: `SELECT ${APPLICATION_KEY.of('k')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+      LATERAL (SELECT * FROM vault.application_key WHERE tenant = n.tenant AND id = $2 OFFSET 0) k`,
   findApplicationKeys: `SELECT ${APPLICATION_KEY.of('k')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application_key WHERE tenant = n.tenant AND application_id = $2 OFFSET 0) k
       WHERE k.expires_at IS NULL OR k.expires_at > $3 ORDER BY k.version DESC`,
@@ -71,6 +73,11 @@ export async function removeKeysOf(
 
 export function applicationKeyMethods(connections: Connections) {
   return {
+    async findApplicationKey(tenantId, id) {
+      const [row] = await connections.read(APPLICATION_KEY_READS.findApplicationKey, [uuidKey(tenantId), uuidKey(id)]);
+      return row && toApplicationKeyRecord(tenantId, row);
+    },
+
     async findApplicationKeys(tenantId, applicationId, now) {
       const values = [uuidKey(tenantId), uuidKey(applicationId), now];
       const rows = await connections.read(APPLICATION_KEY_READS.findApplicationKeys, values);

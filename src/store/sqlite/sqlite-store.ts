@@ -4,6 +4,7 @@ import type { FileStore } from '../../core/maintenance-ports.ts';
 import type { ExpiredRow, ExpiringRecords, Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
+import { isExpired } from '../../core/time.ts';
 import { Undo } from '../rows/undo.ts';
 import type { Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
@@ -21,7 +22,7 @@ import { tokenChanges } from './tables/token-changes.ts';
 import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
 import { tokenLists } from './tables/token-lists.ts';
-import { isExpired, tokenRows } from './tables/token-rows.ts';
+import { tokenRows } from './tables/token-rows.ts';
 
 /**
  * Returns the store in one SQLite file. Each method is one read or one transaction of its session; the modules of the
@@ -164,6 +165,7 @@ export function sqliteStore(session: Session): FileStore {
       }),
     deleteApplication: (tenantId, id, revision, removal) =>
       session.write('removed', () => removed(tenantId, applications.remove(tenantId, id, revision, removal), removal)),
+    findApplicationKey: (...query) => session.read(() => keys.find(...query)),
     findApplicationKeys: (...query) => session.read(() => keys.list(...query)),
     insertApplicationKey: (key, { most, now }, audit) =>
       session.write('added', () => {

@@ -58,6 +58,9 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
   const ofApplication = rows<[number, Buffer | null, number], ApplicationKeyRow>(
     `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.application_id = +? AND ${LIVE} ORDER BY k.version DESC`,
   );
+  const byId = rows<[number, Buffer | null], ApplicationKeyRow>(
+    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.id = +?`,
+  );
   const exists = value<[number, Buffer | null, Buffer | null], number>(
     'SELECT 1 FROM application_key WHERE tenant = +? AND id = +? AND application_id = +?',
   );
@@ -101,6 +104,12 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     findByHash(hash: Uint8Array, now: Instant): { record: ApplicationKeyRecord; tenant: number } | undefined {
       const row = byHash().get(hash, now);
       return row && { record: toApplicationKeyRecord(row), tenant: row.tenant };
+    },
+
+    find(tenantId: string, id: string): ApplicationKeyRecord | undefined {
+      const tenant = tenants.find(tenantId);
+      const row = tenant === undefined ? undefined : byId().get(tenant, uuidKey(id));
+      return row && toApplicationKeyRecord(row);
     },
 
     list(tenantId: string, applicationId: string, now: Instant): readonly ApplicationKeyRecord[] {

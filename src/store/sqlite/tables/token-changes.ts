@@ -1,6 +1,7 @@
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
 import type { ResealedToken } from '../../../core/maintenance-ports.ts';
 import type { ExpiredRow, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import { isExpired } from '../../../core/time.ts';
 import { olderOf } from '../../rows/older-of.ts';
 import { TOKEN } from '../../rows/record-columns.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
@@ -11,7 +12,6 @@ import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
 import type { KnownEntries, TokenIndex } from './token-index.ts';
 import {
-  isExpired,
   type StoredToken,
   TOMBSTONE,
   type TokenEntries,

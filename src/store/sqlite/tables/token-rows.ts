@@ -1,4 +1,4 @@
-import type { Instant, PresentedToken, TokenRecord } from '../../../core/ports.ts';
+import type { PresentedToken, TokenRecord } from '../../../core/ports.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { TOKEN, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
 import { isStorableText, storedNumber } from '../../rows/stored-value.ts';
@@ -79,10 +79,6 @@ export function tokenRows(connection: Connection) {
       removeRow().run(token);
     },
   };
-}
-
-export function isExpired(record: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
-  return record.expires_at !== undefined && record.expires_at <= now;
 }
 
 export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
