@@ -5,10 +5,10 @@ import { isReplaced } from './applications/application-key-codec.ts';
 import { latestEnd } from './applications/latest-end.ts';
 import type { Stamp } from './audit/follower.ts';
 import type { Identity, World } from './handler.ts';
+import { isExpired } from './is-expired.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
-import { isExpired } from './time.ts';
 
 const MAX_CACHED = 10_000;
 

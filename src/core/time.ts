@@ -34,11 +34,6 @@ function format(instant: Instant): string {
 
 const DAY_MS = 86_400_000;
 
-/** Returns whether a record has ended at an instant. */
-export function isExpired({ expires_at }: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
-  return expires_at !== undefined && expires_at <= now;
-}
-
 /** Returns a day, in days since 1970-01-01, in ISO 8601, such as `2026-03-01`. */
 export function formatDay(day: number): string {
   return formatInstant(day * DAY_MS).replace(/T.*/, '');

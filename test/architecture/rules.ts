@@ -28,6 +28,7 @@ const PORTS = [
   'src/core/free-bytes.ts',
   'src/core/loaded-once.ts',
   'src/core/is-bytes.ts',
+  'src/core/is-expired.ts',
   'src/core/open-to-others.ts',
   'src/core/running-time.ts',
   'src/core/timers.ts',

@@ -1,10 +1,10 @@
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
+import { isExpired } from '../is-expired.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
-import { isExpired } from '../time.ts';
 import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
 import { latestEnd } from './latest-end.ts';
 

@@ -1,6 +1,6 @@
 import type { Caller, World } from '../handler.ts';
+import { isExpired } from '../is-expired.ts';
 import type { FoundReply, Replay } from '../replay.ts';
-import { isExpired } from '../time.ts';
 import { openApplication, showApplication } from './application-codec.ts';
 import { checkApplicationKey, showApplicationKey } from './application-key-codec.ts';
 

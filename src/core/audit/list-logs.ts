@@ -1,10 +1,11 @@
 import { PAGE_QUERY } from '../../contract/page.ts';
 import type { Caller, Handler, World } from '../handler.ts';
+import { isExpired } from '../is-expired.ts';
 import { didYouMean } from '../nearest-name.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { runningTime } from '../running-time.ts';
-import { formatInstant, isExpired, parseInstant } from '../time.ts';
+import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
 import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';

@@ -1,7 +1,7 @@
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
+import { isExpired } from '../../../core/is-expired.ts';
 import type { ResealedToken } from '../../../core/maintenance-ports.ts';
 import type { ExpiredRow, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
-import { isExpired } from '../../../core/time.ts';
 import { olderOf } from '../../rows/older-of.ts';
 import { TOKEN } from '../../rows/record-columns.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
