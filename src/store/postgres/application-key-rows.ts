@@ -3,7 +3,7 @@ import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationKeyColumns } from '../rows/record-columns.ts';
-import { decoded, storedNumber } from '../rows/stored-value.ts';
+import { readable, storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run } from './connections.ts';
 import { requireFree } from './reply-rows.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
@@ -63,9 +63,7 @@ export async function removeKeysOf(
   kept?: string,
 ): Promise<readonly EndedRecord[]> {
   const rows = await run(KEYS_OF, [tenant, applicationIds.map(uuidKey), kept === undefined ? null : uuidKey(kept)]);
-  const ended = rows
-    .map((row) => decoded(() => toApplicationKeyRecord(tenantId, row)))
-    .filter((record) => record !== undefined && isGenuine(record)) as readonly ApplicationKeyRecord[];
+  const ended = readable(rows, (row) => toApplicationKeyRecord(tenantId, row)).filter(isGenuine);
   if (ended.length === 0) return [];
   const removed = await run(REMOVE_KEYS, [tenant, ended.map(({ id }) => uuidKey(id))]);
   return removed.map(([id, revision]) => ({ id: storedUuid(id), revision: storedNumber(revision) }));

@@ -4,7 +4,7 @@ import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
 import { requireRoom } from '../rows/require-room.ts';
-import { decoded, optionally, storedInstant, storedNumber } from '../rows/stored-value.ts';
+import { optionally, readable, storedInstant, storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import { Undo } from '../rows/undo.ts';
 import { insertKey, removeKeysOf } from './application-key-rows.ts';
@@ -72,9 +72,7 @@ async function endApplications(
   { applications = [], keys }: Ended,
 ): Promise<void> {
   const found = await run(CHILDREN, [tenant, uuidKey(id), keyId === undefined ? null : uuidKey(keyId)]);
-  const children = found
-    .map((row) => decoded(() => toApplicationRecord(tenantId, row)))
-    .filter((record) => record !== undefined && removal.isGenuine(record)) as readonly ApplicationRecord[];
+  const children = readable(found, (row) => toApplicationRecord(tenantId, row)).filter(removal.isGenuine);
   if (children.length > 0) await run(REMOVE_ALL, [tenant, children.map((child) => uuidKey(child.id))]);
   const ended = [...applications, ...children];
   const ids = ended.map((one) => one.id);

@@ -4,7 +4,7 @@ import { isSameBytes } from '../../core/is-bytes.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
-import { storedBytes, storedNumber } from '../rows/stored-value.ts';
+import { readable, storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { appending, readHead, readRows, toEntry } from './audit-head.ts';
 import type { Connections, LaneMember } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
@@ -96,13 +96,13 @@ export function auditMethods({ read, readSlow, readSnapshot, change, join }: Con
         return {
           rows: rows.map(toEntry),
           mac: storedBytes(firstValue(mac)),
-          tenants: tenants.map(([id, revision, own]) => ({
+          tenants: readable(tenants, ([id, revision, own]) => ({
             id: storedUuid(id),
             revision: storedNumber(revision),
             keys: storedList(own).map(storedNumber),
           })),
-          applications: applications.map(toRevision),
-          keys: keys.map(toRevision),
+          applications: readable(applications, toRevision),
+          keys: readable(keys, toRevision),
         };
       }),
 

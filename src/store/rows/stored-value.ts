@@ -55,3 +55,8 @@ export function decoded<T>(decode: () => T): T | undefined {
     throw error;
   }
 }
+
+/** Returns the records of the rows that are valid. */
+export function readable<Row, T>(rows: readonly Row[], decode: (row: Row) => T): readonly T[] {
+  return rows.map((row) => decoded(() => decode(row))).filter((record) => record !== undefined);
+}

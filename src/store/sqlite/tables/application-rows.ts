@@ -10,7 +10,7 @@ import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
 import { requireRoom } from '../../rows/require-room.ts';
-import { decoded } from '../../rows/stored-value.ts';
+import { readable } from '../../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationKeyRows, everyRow, type RevisionRow, revisionsOf } from './application-key-rows.ts';
@@ -72,12 +72,9 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
     { isGenuine }: Removal,
     keyId?: string,
   ): readonly ApplicationRecord[] {
-    const found = children()
-      .all(tenant, uuidKey(id))
-      .map((row) => decoded(() => toApplicationRecord(row)));
-    return found
-      .filter((record) => record !== undefined)
-      .filter((record) => (keyId === undefined || record.parent_key_id === keyId) && isGenuine(record));
+    return readable(children().all(tenant, uuidKey(id)), toApplicationRecord).filter(
+      (record) => (keyId === undefined || record.parent_key_id === keyId) && isGenuine(record),
+    );
   }
 
   function find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {

@@ -106,10 +106,11 @@ export function tenantRows(connection: Connection) {
       return row && withKeys(row);
     },
 
-    /** Returns the revision and the keys of each tenant, even of a damaged one. */
+    /** Returns the revision and the keys of each tenant, even of a damaged one, unless its id is damaged. */
     revisions: () =>
       all()
         .all()
+        .filter(({ id }) => (id as Buffer).length === 16)
         .map(({ tenant, id, revision }) => ({
           id: uuidText(id as Buffer),
           revision: Number(revision),

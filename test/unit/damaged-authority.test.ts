@@ -1,0 +1,61 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { Connection } from '../../src/store/sqlite/file/driver.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+// Anyone with the file can write anything into a column. A damaged row of one tenant must not end the calls of another.
+
+interface Column {
+  readonly table: string;
+  readonly name: string;
+  readonly type: string;
+}
+
+const TABLES = ['tenant', 'tenant_key', 'application', 'application_key'];
+/** Values of each type that a vault never writes. */
+const VALUES: Readonly<Record<string, readonly string[]>> = {
+  BLOB: ["x''", "x'00'", 'zeroblob(16)', 'zeroblob(40000)'],
+  INTEGER: ['-1', '0', '4611686018427387904', '-9223372036854775808'],
+  TEXT: ["''", "'x'"],
+};
+
+function columnsOf(connection: Connection): readonly Column[] {
+  return TABLES.flatMap((table) => {
+    const columns = connection.prepare<[], { name: string; type: string }>(`PRAGMA table_info(${table})`).all();
+    return columns.map(({ name, type }) => ({ table, name, type }));
+  });
+}
+
+it('no value in a column of one tenant ends the calls of another', { timeout: 60_000 }, async () => {
+  const vault = await fileVault(1);
+  const other = await withVault(vault.file, (one) => one.createTenant('other'));
+  const key = other.application.key ?? '';
+  const first = Buffer.from(vault.tenantId.replaceAll('-', ''), 'hex');
+  let columns: readonly Column[] = [];
+  await tamperFile(vault.file, (connection) => {
+    columns = columnsOf(connection);
+  });
+  expect(columns.length).toBeGreaterThan(30);
+  const sound = readFileSync(vault.file);
+  const failed: string[] = [];
+  let edits = 0;
+  for (const { table, name, type } of columns) {
+    for (const value of VALUES[type] ?? []) {
+      await tamperFile(vault.file, (connection) => {
+        connection.exec('PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON');
+        const number = connection.prepare('SELECT tenant FROM tenant WHERE id = ?').pluck().get(first);
+        const edit = `UPDATE OR IGNORE ${table} SET ${name} = ${value} WHERE tenant = ?`;
+        edits += connection.prepare(edit).run(number).changes;
+      });
+      const status = await withVault(vault.file, (one) => callVault(one, key, 'getTenant')).then(
+        (answer) => answer.status,
+        (error: unknown) => String(error),
+      );
+      if (status !== 200) failed.push(`${table}.${name} = ${value}: ${status}`);
+      writeFileSync(vault.file, sound);
+    }
+  }
+  expect(edits).toBeGreaterThan(80);
+  expect(failed).toEqual([]);
+});
