@@ -70,6 +70,12 @@ export interface InspectedRecords {
   readonly reply: StoredReply;
 }
 
+/** A result without the damaged tenants of a vault. */
+export interface DamagedTenants {
+  /** Their ids; absent without one. */
+  readonly damaged?: readonly string[];
+}
+
 /** The part of a store for the holder of the vault's key. It manages keys and checks the store for damage. */
 export interface Maintenance {
   header(): Promise<VaultHeader>;

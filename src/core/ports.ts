@@ -316,8 +316,8 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
     audit: AuthorityDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
-  /** Resolves to all tenants, oldest first. */
-  listTenants(): Promise<readonly TenantWithKeys[]>;
+  /** Resolves to the ids of all tenants, even of damaged ones unless the id itself is damaged, oldest first. */
+  listTenantIds(): Promise<readonly string[]>;
 
   /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuthorityDraft | undefined): Promise<boolean>;

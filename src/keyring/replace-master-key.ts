@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import type { KeysOfTenant } from '../core/maintenance-ports.ts';
 import type { Instant, VaultHeader } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
 import { openCarriedKeys, sealCarriedKeys } from './carried-keys.ts';
 import type { Credential } from './credential.ts';
 import { headerMac } from './header-mac.ts';
@@ -13,8 +14,8 @@ import { openSlot } from './unlock-master-key.ts';
 /**
  * Creates a new random master key with the next generation. Wraps all tenants' keys under it and keeps the carried
  * keys. Keeps only the credential's slot, because the other slots' key-encryption keys are unknown here; `addSlot` adds
- * them again. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure` when a tenant's key cannot be
- * unwrapped.
+ * them again. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure`, which names the tenant,
+ * when a key cannot be unwrapped.
  */
 export async function replaceMasterKey(
   header: VaultHeader,
@@ -55,7 +56,7 @@ function rewrap(
   const moved = tenants.map(({ tenant_id, keys }) => ({
     tenant_id,
     keys: keys.map((key) => {
-      const bytes = before.unwrap(tenant_id, key);
+      const bytes = unwrapOrName(before, tenant_id, key);
       const wrapped = after.wrap(tenant_id, key, bytes);
       bytes.fill(0);
       return wrapped;
@@ -64,4 +65,17 @@ function rewrap(
   from.fill(0);
   to.fill(0);
   return moved;
+}
+
+function unwrapOrName(
+  wrapper: ReturnType<typeof tenantKeyWrapper>,
+  tenantId: string,
+  key: KeysOfTenant['keys'][number],
+): Uint8Array {
+  try {
+    return wrapper.unwrap(tenantId, key);
+  } catch (cause) {
+    const detail = `The master key stays, because the keys of tenant ${tenantId} cannot be decrypted.`;
+    throw new Problem('integrity_failure', { detail, cause });
+  }
 }

@@ -9,6 +9,7 @@ import { brokenFinding, type Comparison, compareRecords } from './compare-record
 import type { KeyHolder } from './key-holder.ts';
 import type { LogParts } from './read-log.ts';
 import type { Progress } from './rotate-tenant.ts';
+import { unlessDamaged } from './unless-damaged.ts';
 
 /** The number of rows in one read. */
 const PAGE = 200;
@@ -47,15 +48,24 @@ export async function checkVault(
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
 
   async function checkTenants(): Promise<void> {
-    for (const { tenant, keys } of await store.listTenants()) {
+    for (const id of await store.listTenantIds()) {
+      const read = await unlessDamaged(async () => [await store.findTenant(id)] as const);
+      if (read === undefined) {
+        findings.push({ table: 'tenant', id, what: 'the row or the keys of the tenant cannot be read' });
+        continue;
+      }
+      const [found] = read;
+      // The tenant was deleted meanwhile.
+      if (found === undefined) continue;
+      const { tenant, keys } = found;
       onRecord(tenant.created_at);
-      const opened = attempt(() => keyring.openTenant(tenant.id, keys));
+      const opened = await unlessDamaged(() => keyring.openTenant(tenant.id, keys));
       if (opened === undefined) {
         findings.push({ table: 'tenant_key', id: tenant.id, what: 'the keys of the tenant cannot be unwrapped' });
         continue;
       }
       checked.tenants += 1;
-      if (attempt(() => openTenant(opened, tenant.id, tenant)) === undefined) {
+      if ((await unlessDamaged(() => openTenant(opened, tenant.id, tenant))) === undefined) {
         findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
       const keysFrom: KeysFrom = new Map();
@@ -128,15 +138,5 @@ async function* rowsOf<Table extends keyof InspectedRecords>(
     // A corrupt index could return the same page forever.
     if (Buffer.compare(Buffer.from(last.id), Buffer.from(after)) <= 0) throw new Problem('integrity_failure');
     after = last.id;
-  }
-}
-
-/** Returns the result of `open`, or undefined if it throws `integrity_failure`. */
-function attempt<T>(open: () => T): T | undefined {
-  try {
-    return open();
-  } catch (error) {
-    if (isDamage(error)) return undefined;
-    throw error;
   }
 }

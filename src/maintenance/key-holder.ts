@@ -12,7 +12,7 @@ export interface KeyHolder {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  readonly follower: Pick<Follower, 'follow'>;
+  readonly follower: Pick<Follower, 'follow' | 'isCurrent'>;
   readonly audit: Pick<Audit, 'draft' | 'draftAll' | 'draftAuthority' | 'record'>;
 }
 
@@ -21,7 +21,7 @@ export interface KeyHolder {
  * unknown id.
  */
 export async function tenantIds(store: Store, tenantId: string | undefined): Promise<readonly string[]> {
-  const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
+  const ids = await store.listTenantIds();
   if (tenantId === undefined) return ids;
   const wanted = tenantId.toLowerCase();
   if (!ids.includes(wanted)) throw noSuchTenant();

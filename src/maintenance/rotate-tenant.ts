@@ -2,6 +2,7 @@ import { openApplication, sealApplication } from '../core/applications/applicati
 import { checkApplicationKey, sealApplicationKey } from '../core/applications/application-key-codec.ts';
 import type { Audit } from '../core/audit/audit.ts';
 import type { AuthorityDraft } from '../core/audit/ports.ts';
+import { untilSwapped } from '../core/compare-and-swap.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
@@ -9,7 +10,9 @@ import { resealReply } from '../core/reply-codec.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { openToken, sealToken } from '../core/tokens/token-codec.ts';
+import { changeAuthority } from './change-authority.ts';
 import type { KeyHolder } from './key-holder.ts';
+import { soundTenant } from './sound-tenant.ts';
 
 /** The number of records that one transaction reseals. Other processes wait for it for a few milliseconds. */
 const BATCH = 50;
@@ -44,7 +47,8 @@ export type Progress = (done: number, total: number) => void;
  * Rotates the keys of a tenant: always the data key, and the index key if `indexes` is set. Once a new key is stored,
  * the store rejects new records under older keys. The rows show which work remains, so the next run resumes a killed
  * rotation. Finally destroys unused keys. Returns undefined when the tenant is deleted meanwhile. Throws
- * `integrity_failure` when a record cannot be decrypted; the finished work remains, and no key is destroyed.
+ * `integrity_failure` for a damaged tenant as `soundTenant` does, before any change; and when a record cannot be
+ * decrypted: the finished work then remains, and no key is destroyed.
  */
 export async function rotateTenant(
   parts: RotationParts,
@@ -52,19 +56,18 @@ export async function rotateTenant(
   { indexes, removeTokens }: RotateTenantOptions,
   progress: Progress,
 ): Promise<RotatedTenant | undefined> {
-  const { store, follower, audit } = parts;
-  await follower.follow();
-  const before = (await store.findTenant(tenantId))?.keys;
+  const { store, audit } = parts;
+  const before = (await soundTenant(parts, tenantId))?.keys;
   if (before === undefined) return undefined;
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
   const resumed = count('data') > 1 || count('index') > 1;
   // The newest key may have sealed tokens that are removed.
-  if (!resumed || removeTokens) await addKey(parts, tenantId, 'data');
-  if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index');
+  if (!resumed || removeTokens) await addKey(parts, tenantId, 'data', before);
+  if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index', before);
 
-  const keys = (await store.findTenant(tenantId))?.keys;
-  if (keys === undefined) return undefined;
-  const keyring = parts.keyring.openTenant(tenantId, keys);
+  const found = await soundTenant(parts, tenantId);
+  if (found === undefined) return undefined;
+  const { keys, keyring } = found;
   const total = await store.countStale(tenantId, keyring.keyIds);
   let resealed = 0;
   progress(resealed, total);
@@ -76,21 +79,33 @@ export async function rotateTenant(
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   const replaced = keys.map(({ key_id }) => key_id).filter((id) => !current.has(id));
   const keyRemoved = (id: number) => keyEvent(audit, 'removeTenantKey', tenantId, id);
-  await removeTokens?.(replaced, keyRemoved);
-  if (removeTokens === undefined) for (const id of replaced) await store.removeTenantKey(tenantId, id, keyRemoved(id));
+  if (removeTokens !== undefined) await changeAuthority(parts, () => removeTokens(replaced, keyRemoved));
+  else
+    for (const id of replaced) await changeAuthority(parts, () => store.removeTenantKey(tenantId, id, keyRemoved(id)));
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
 }
 
+/** Adds a key, unless the tenant has one of this purpose that is newer than those `before`. */
 async function addKey(
-  { store, keyring, clock, audit }: RotationParts,
+  parts: RotationParts,
   tenantId: string,
   purpose: WrappedKey['purpose'],
+  before: readonly WrappedKey[],
 ): Promise<void> {
-  const keys = (await store.findTenant(tenantId))?.keys;
-  if (keys === undefined) return;
-  const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
-  // If another rotation was faster, the store does not add this key, and the other rotation's key is the new one.
-  await store.addTenantKey(tenantId, key, keyEvent(audit, 'addTenantKey', tenantId, key.key_id));
+  const { store, keyring, clock, audit } = parts;
+  const known = new Set(before.map(({ key_id }) => key_id));
+  await untilSwapped(async () => {
+    const keys = (await store.findTenant(tenantId))?.keys;
+    if (keys === undefined) return true;
+    // If another rotation was faster, its key is the new one.
+    if (keys.some((key) => key.purpose === purpose && !known.has(key.key_id))) return true;
+    const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
+    const entry = () => keyEvent(audit, 'addTenantKey', tenantId, key.key_id);
+    if (await changeAuthority(parts, () => store.addTenantKey(tenantId, key, entry()))) return true;
+    // A former master key may wrap the key.
+    await keyring.refresh();
+    return undefined;
+  });
 }
 
 function keyEvent(

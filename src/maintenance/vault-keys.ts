@@ -1,12 +1,16 @@
 import { untilSwapped } from '../core/compare-and-swap.ts';
 import type { KeysOfTenant } from '../core/maintenance-ports.ts';
-import type { Instant, VaultHeader, WrappedKey } from '../core/ports.ts';
+import type { Instant, VaultHeader } from '../core/ports.ts';
+import { isDamage, Problem } from '../core/problem.ts';
 import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 import { formatInstant } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
+import { changeAuthority } from './change-authority.ts';
+import { eachTenant } from './each-tenant.ts';
 import { headerEvent } from './header-event.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
-import { type Progress, type RotatedTenant, rotateTenant } from './rotate-tenant.ts';
+import { type Progress, rotateTenant } from './rotate-tenant.ts';
+import { soundTenant } from './sound-tenant.ts';
 
 /** The number or the label of a slot. */
 type SlotName = number | string;
@@ -82,7 +86,7 @@ const MAX_TRIES = 5;
 
 /** Returns the functions of `vault keys`, for the holder of a vault's key. */
 export function vaultKeys(parts: VaultKeysParts) {
-  const { store, keyring, clock, follower, audit, headerKeys } = parts;
+  const { store, keyring, clock, audit, headerKeys } = parts;
 
   async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
     const slots = await headerKeys.listSlots(header);
@@ -104,21 +108,35 @@ export function vaultKeys(parts: VaultKeysParts) {
     return untilSwapped(async () => {
       const before = await store.header();
       const after = await change(before);
-      await follower.follow();
-      const entry = audit.draftAuthority(headerEvent(action, after, before));
-      return (await store.replaceHeader(after, before, entry)) ? ([before, after] as const) : undefined;
+      const entry = () => audit.draftAuthority(headerEvent(action, after, before));
+      const isReplaced = await changeAuthority(parts, () => store.replaceHeader(after, before, entry()));
+      return isReplaced ? ([before, after] as const) : undefined;
     }, MAX_TRIES);
+  }
+
+  /** Resolves to the keys of all tenants. A master key is replaced for all of them, or not at all. */
+  async function allKeys(): Promise<readonly KeysOfTenant[]> {
+    const all: KeysOfTenant[] = [];
+    for (const tenant_id of await store.listTenantIds()) {
+      const found = await store.findTenant(tenant_id).catch((cause: unknown) => {
+        const detail = `The master key stays, because the keys of tenant ${tenant_id} cannot be read.`;
+        throw isDamage(cause) ? new Problem('integrity_failure', { detail, cause }) : cause;
+      });
+      if (found !== undefined) all.push({ tenant_id, keys: found.keys });
+    }
+    return all;
   }
 
   /** Replaces the master key. Returns the numbers of the slots that this has removed. */
   async function replaceMaster(): Promise<readonly number[]> {
     return untilSwapped(async () => {
       const before = await store.header();
-      const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
+      const keys = await allKeys();
       const { header, tenants } = await headerKeys.replaceMasterKey(before, keys, clock.now());
-      await follower.follow();
-      const entry = audit.draftAuthority(headerEvent('replaceMasterKey', header, before));
-      if (!(await store.replaceMasterKey(header, before, tenants, entry))) return undefined;
+      const entry = () => audit.draftAuthority(headerEvent('replaceMasterKey', header, before));
+      if (!(await changeAuthority(parts, () => store.replaceMasterKey(header, before, tenants, entry())))) {
+        return undefined;
+      }
       await keyring.refresh();
       const kept = new Set(header.slots.map(({ slot }) => slot));
       return before.slots.map(({ slot }) => slot).filter((slot) => !kept.has(slot));
@@ -148,40 +166,39 @@ export function vaultKeys(parts: VaultKeysParts) {
 
     /**
      * Returns the keys of the vault, without their bytes. `generation` is the number of the master key; each new master
-     * key adds 1. `stale` is the number of records that an unfinished rotation has left under older keys.
+     * key adds 1. `stale` is the number of records that an unfinished rotation has left under older keys. Leaves damaged
+     * tenants out, and names them in `damaged`.
      */
     async status() {
       const { vault_id, generation, slots } = await store.header();
-      const tenants = [];
-      for (const { tenant, keys } of await store.listTenants()) {
-        const newest = (purpose: WrappedKey['purpose']) =>
-          Math.max(...keys.filter((key) => key.purpose === purpose).map((key) => key.key_id));
-        const stale = await store.countStale(tenant.id, { key_id: newest('data'), index_key_id: newest('index') });
-        const shown = keys.map(({ key_id, purpose, created_at }) => {
+      const { done: tenants, ...damaged } = await eachTenant(parts, undefined, async (tenant_id) => {
+        const found = await soundTenant(parts, tenant_id);
+        if (found === undefined) return undefined;
+        const stale = await store.countStale(tenant_id, found.keyring.keyIds);
+        const keys = found.keys.map(({ key_id, purpose, created_at }) => {
           return { key_id, purpose, created_at: formatInstant(created_at) };
         });
-        tenants.push({ tenant_id: tenant.id, keys: shown, stale });
-      }
-      return { vault_id, generation, slots: slots.length, tenants };
+        return { tenant_id, keys, stale };
+      });
+      return { vault_id, generation, slots: slots.length, tenants, ...damaged };
     },
 
     /**
-     * Rotates keys. `removed_slots` are the slots that a new master key has removed. Throws `not_found` for an unknown
-     * tenant.
+     * Rotates keys. `removed_slots` are the slots that a new master key has removed. Without `tenantId`, leaves the keys
+     * of damaged tenants, and names these in `damaged`. Throws `not_found` for an unknown tenant, and
+     * `integrity_failure` as `rotateTenant` does, or if the keys of a tenant cannot get a new master key.
      */
     async rotate({ tenantId, indexes, master }: RotateOptions, progress: Progress = () => undefined) {
-      const ids = await tenantIds(store, tenantId);
+      await tenantIds(store, tenantId);
       const removed_slots = master ? await replaceMaster() : [];
-      const tenants: RotatedTenant[] = [];
       const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
-      for (const id of ids) {
+      const { done: tenants, ...damaged } = await eachTenant(parts, tenantId, async (id) => {
         const rotated = await rotateOne(id);
         // The former master key wrapped the key of the unfinished run, so replace that key, too.
-        const last = rotated?.resumed && master ? await rotateOne(id) : rotated;
-        if (last !== undefined) tenants.push(last);
-        else if (tenantId !== undefined) throw noSuchTenant();
-      }
-      return { generation: (await store.header()).generation, removed_slots, tenants };
+        return rotated?.resumed && master ? rotateOne(id) : rotated;
+      });
+      if (tenantId !== undefined && tenants.length === 0) throw noSuchTenant();
+      return { generation: (await store.header()).generation, removed_slots, tenants, ...damaged };
     },
   };
 }

@@ -13,6 +13,7 @@ import { noteBackup } from '../maintenance/clock-note.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import { lastEntries, readEntries } from '../maintenance/read-entries.ts';
 import { contradictionsOf, readLog } from '../maintenance/read-log.ts';
+import type { ResetResult } from '../maintenance/reset-tokens.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
@@ -285,10 +286,10 @@ export async function recordBackup({
 }
 
 /**
- * Removes all tokens of one tenant or of all tenants, and replaces their data keys. Resolves to the number of tokens.
- * Other processes may serve the file. Rejects as `openVault` does, and with `not_found` for an unknown tenant.
+ * Removes all tokens of one tenant or of all tenants, and replaces their data keys. Resolves as `resetTokens`
+ * does. Other processes may serve the file. Rejects as `openVault` does, and with `not_found` for an unknown tenant.
  */
-export async function resetVault(options: FileHolderOptions, tenantId: string | undefined): Promise<number> {
+export async function resetVault(options: FileHolderOptions, tenantId: string | undefined): Promise<ResetResult> {
   const opened = await openFileForKeyHolder(options);
   const { resetTokens } = await import('../maintenance/reset-tokens.ts');
   return resetTokens({ ...opened, rest: restBetweenBatches() }, tenantId).finally(opened.close);

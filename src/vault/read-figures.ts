@@ -5,6 +5,7 @@ import type { VaultFigures } from '../core/meter.ts';
 import type { Instant } from '../core/ports.ts';
 import { monthOf } from '../core/tokens/activity.ts';
 import { openClockNote } from '../maintenance/clock-note.ts';
+import { unlessDamaged } from '../maintenance/unless-damaged.ts';
 import { freeSpace } from '../paths/file-system.ts';
 
 /**
@@ -17,13 +18,16 @@ export async function readFigures(
 ): Promise<Omit<VaultFigures, 'writable'>> {
   const [{ format, generation: masterKey, vault_id }, tenants] = await Promise.all([
     store.header(),
-    store.listTenants(),
+    store.listTenantIds(),
   ]);
   const tokens = Object.fromEntries(TOKEN_TYPE_NAMES.map((type) => [type, 0])) as Record<TokenType, number>;
   const keys = { data: 0, index: 0 };
-  for (const { tenant, keys: ofTenant } of tenants) {
-    for (const { purpose, key_id } of ofTenant) keys[purpose] = Math.max(keys[purpose], key_id);
-    const { types } = await store.usage(tenant.id, monthOf(clock.now()), clock.cutoff());
+  for (const id of tenants) {
+    const [tenant, { types }] = await Promise.all([
+      unlessDamaged(() => store.findTenant(id)),
+      store.usage(id, monthOf(clock.now()), clock.cutoff()),
+    ]);
+    for (const { purpose, key_id } of tenant?.keys ?? []) keys[purpose] = Math.max(keys[purpose], key_id);
     for (const { type, count } of types) tokens[type] += count;
   }
   const sizes =

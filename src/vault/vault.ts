@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { Application } from '../contract/application.ts';
 import type { Call, Client, Reply } from '../contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts';
-import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
@@ -23,6 +22,7 @@ import { sealClockNote } from '../maintenance/clock-note.ts';
 import { closedNotices, requireSoundLog } from '../maintenance/closed-tenants.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
+import type { ListedTenants } from '../maintenance/list-tenants.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
@@ -66,7 +66,7 @@ export interface Vault {
    */
   check(): Promise<readonly string[]>;
   createTenant(name: string): Promise<CreatedTenant>;
-  listTenants(): Promise<readonly Tenant[]>;
+  listTenants(): Promise<ListedTenants>;
   issueKey(tenantId: string | undefined): Promise<Application>;
   /** Answers the log calls that wait for new entries, and ends a sweep early. Later log calls do not wait. */
   endWaits(): void;
@@ -335,8 +335,8 @@ export function composeVault(parts: VaultParts): Vault {
       return withFreshKeys(keyring, () => createTenant(world, name));
     },
     listTenants: async () => {
-      const { showTenants } = await import('../core/tenants/create-tenant.ts');
-      return withFreshKeys(keyring, () => showTenants(world));
+      const { listTenants } = await import('../maintenance/list-tenants.ts');
+      return listTenants(world);
     },
     issueKey: async (tenantId) => {
       const { onlyTenant } = await import('../maintenance/key-holder.ts');

@@ -52,7 +52,7 @@ export async function appendForged(file: string, credential: Credential, { row }
   const { sequence, at, link } = await store.auditHead();
   const [last] = await store.readAudit(sequence - 1, 1);
   const { witness, digest } = decodeWitness(keyring.openAuditEvent(at, last?.sealed ?? new Uint8Array()));
-  const [tenant] = await store.listTenants();
+  const tenant = await store.findTenant((await store.listTenantIds())[0] ?? '');
   const authority = digest === undefined ? witness.authority : sequence;
   const sealed = keyring.sealAuditEvent(0, row({ sequence, link, authority }, tenant?.tenant.id ?? ''));
   await store.appendAudit([{ at: 0, witness: { sequence, link }, sealed }]);

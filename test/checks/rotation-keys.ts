@@ -26,10 +26,11 @@ export async function tenantKeyBytes(file: string, credential: Credential): Prom
     const sodium = await loadSodium();
     const master = await unlockMasterKey(header, credential);
     const { unwrap } = tenantKeyWrapper(sodium, deriveFromMaster(sodium, master, 'tenant_key_wrapping'), header);
-    return (await store.listTenants()).flatMap(({ tenant, keys }) =>
-      keys.map((key) => ({
+    const found = await Promise.all((await store.listTenantIds()).map((id) => store.findTenant(id)));
+    return found.flatMap((one) =>
+      (one?.keys ?? []).map((key) => ({
         wrapped: Buffer.from(key.wrapped).subarray(WRAPPED_FROM).toString('hex'),
-        unwrapped: Buffer.from(unwrap(tenant.id, key)).toString('hex'),
+        unwrapped: Buffer.from(unwrap(one?.tenant.id ?? '', key)).toString('hex'),
       })),
     );
   } finally {

@@ -86,7 +86,7 @@ export function storeMaintenance(open: OpenStore): void {
       await expect(
         store.insertTenant(tenant, keys, { application: management, key: keyRecord(management) }, ENTRY),
       ).rejects.toMatchObject(CONFLICT);
-      expect(await store.listTenants()).toEqual([]);
+      expect(await store.listTenantIds()).toEqual([]);
     });
 
     it('finds records under older keys, including expired ones, and reseals them only if unchanged', async () => {

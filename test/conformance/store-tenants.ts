@@ -39,10 +39,10 @@ export function storeTenants(store: () => Store): void {
       const young = await addTenant(store(), { created_at: NOW - 10 });
       const old = await addTenant(store(), { created_at: NOW - 1000 });
       const twin = await addTenant(store(), { created_at: NOW - 1000 });
-      const listed = (await store().listTenants()).map(({ tenant }) => tenant.id);
+      const listed = await store().listTenantIds();
       const mine = [young.id, old.id, twin.id];
       expect(listed.filter((id) => mine.includes(id))).toEqual([old.id, twin.id, young.id]);
-      expect((await store().listTenants()).find(({ tenant }) => tenant.id === old.id)?.keys).toEqual(old.keys);
+      expect((await store().findTenant(old.id))?.keys).toEqual(old.keys);
     });
 
     it('replaces a tenant at the expected revision only', async () => {

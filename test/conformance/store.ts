@@ -40,7 +40,7 @@ function storeEnd(open: OpenStore): void {
     const used = (store: Store) => [
       () => store.followAudit(1, 1),
       () => store.ping(),
-      () => store.listTenants(),
+      () => store.listTenantIds(),
       () => store.findTokens(everything('x'), { offset: 0, limit: 1 }, NOW),
       () => store.markActive('x', [], 1),
       () => store.deleteTenant('x', ENTRY),

@@ -31,7 +31,7 @@ async function closedTenant() {
   }
   return {
     ...vault,
-    closed: (await daemon.listTenants())[0]?.id ?? '',
+    closed: (await daemon.listTenants()).tenants[0]?.id ?? '',
     other: other.application.key ?? '',
     old: key ?? '',
   };
@@ -75,7 +75,7 @@ it('a closed tenant is named, the others are served, and an acceptance opens it 
 
 it('an acceptance counts tokens and tombstones as they are', async () => {
   const vault = await servedStore();
-  const [closed = ''] = (await vault.daemon.listTenants()).map(({ id }) => id);
+  const [closed = ''] = (await vault.daemon.listTenants()).tenants.map(({ id }) => id);
   const accept = () => vault.withAdmin(async (admin) => (await admin.compareTenant(closed)).accept());
   await expect(accept()).rejects.toMatchObject({ code: 'conflict' });
   await vault.query("DELETE FROM vault.token WHERE id = 'one-9'");

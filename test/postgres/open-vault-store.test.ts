@@ -105,7 +105,7 @@ describe('creating a vault', () => {
     expect(await run(other, `SELECT a FROM ${other.schema}.token`)).toEqual([]);
     await run(other, `DROP TABLE ${other.schema}.token`);
     await create(other);
-    expect(await (await open(other)).listTenants()).toEqual([]);
+    expect(await (await open(other)).listTenantIds()).toEqual([]);
     const twice = newUrl();
     const codes = await Promise.all([create(twice), create(twice)].map((each) => each.catch(({ code }) => code)));
     expect(codes.toSorted()).toEqual(['conflict', undefined]);

@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { createServer } from 'node:http';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { FAULTS } from '../../src/contract/faults.ts';
 import { startServe } from '../scripts/run-script.ts';
 import { readTable } from '../vectors/read-vectors.ts';
 import { makePlace } from './cli-fixture.ts';
@@ -21,6 +22,8 @@ beforeAll(async () => {
   const made = await place.vault('init --file p.db --passphrase-file passphrase');
   if (made.exitCode !== 0) throw new Error(made.stderr);
 });
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
 const LIST = 'tenant list --file x.db --key-file v.db.key';
 
@@ -67,7 +70,8 @@ async function check({ command, made, exitCode, fact, hint }: Failure): Promise<
   rmSync(place.inside('x.db'), { force: true });
   expect({ exitCode: ran.exitCode, stdout: ran.stdout }).toEqual({ exitCode, stdout: '' });
   const [told = '', ...others] = ran.stderr.trimEnd().replaceAll(place.cwd, '<folder>').split('\n');
-  expect(told.replace(/(this version reads )\d+/, '$1<format>')).toBe(fact === '' ? told : `vault: ${fact}`);
+  const shown = told.replace(/(this version reads )\d+/, '$1<format>').replace(UUID, '<id>');
+  expect(shown).toBe(fact === '' ? shown : `vault: ${fact}`);
   expect(told).toMatch(/^vault: ./);
   if (hint !== undefined) expect(others).toEqual([`hint: ${hint}`]);
   expect(ran.stderr).not.toMatch(/4242|horse/);
@@ -96,6 +100,32 @@ describe('a file that does not open', () => {
     );
     expect(new Set(facts).size).toBe(facts.length);
   });
+});
+
+it('lists the other tenants beside a damaged one, in every form', async () => {
+  make('a copy');
+  const words = '--file x.db --key-file v.db.key';
+  const id = (await place.vault(`tenant list -q ${words}`)).stdout.trim();
+  const added = (await place.vault(`tenant create --name other --field tenant.id ${words}`)).stdout.trim();
+  const connection = new Database(place.inside('x.db'));
+  connection.exec('UPDATE tenant SET modified_at = 1 WHERE tenant = 1');
+  connection.close();
+  const stderr = `vault: tenant ${id} was left out, because it is damaged\nhint: ${FAULTS.damaged.hint}\n`;
+  const rotated = await place.vault(`keys rotate ${words}`);
+  expect(rotated).toMatchObject({ exitCode: 9, stderr });
+  expect(JSON.parse(rotated.stdout)).toMatchObject({ tenants: [{ tenant_id: added }], damaged: [id] });
+  const listed = await place.vault(`tenant list ${words}`);
+  expect(listed).toMatchObject({ exitCode: 9, stderr });
+  expect(JSON.parse(listed.stdout)).toMatchObject({ data: [{ id: added }], damaged: [id] });
+  expect(await place.vault(`tenant list -q ${words}`)).toEqual({ exitCode: 9, stdout: `${added}\n`, stderr });
+  const table = await place.vault(`keys rotate -o table ${words}`);
+  expect(table).toMatchObject({ exitCode: 9, stdout: expect.stringMatching(RegExp(`^damaged +.*${id}`, 'm')), stderr });
+  expect(await place.vault(`reset --yes ${words}`)).toEqual({
+    exitCode: 9,
+    stdout: `{"removed_tokens":0,"damaged":["${id}"]}\n`,
+    stderr,
+  });
+  rmSync(place.inside('x.db'));
 });
 
 describe('commands without an endpoint report their own failures', () => {

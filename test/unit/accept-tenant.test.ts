@@ -233,16 +233,28 @@ describe('an acceptance', () => {
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
   });
 
-  it('counts the changes between the comparison and the entry', async () => {
-    const vault = await closedTenant();
-    const { file, tenantId, other } = vault;
+  async function alteredToken(): Promise<TwoTenants> {
+    const vault = await twoTenants();
+    await tamperFile(vault.file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+    return vault;
+  }
+
+  it.each([
+    ['a closed tenant', closedTenant, async () => undefined],
+    [
+      'a tenant that is emptied',
+      alteredToken,
+      (file: string, tenantId: string) => resetVault({ file, credential: CREDENTIAL }, tenantId),
+    ],
+  ])('counts the changes between the comparison and the entry: %s', async (_what, differing, change) => {
+    const { file, tenantId, other } = await differing();
     await withAdmin(file, async (admin) => {
       const { accept: write } = await admin.compareTenant(tenantId);
       await withVault(file, async (one) => {
         await one.issueKey(tenantId);
         await one.issueKey(other.id);
       });
-      await resetVault({ file, credential: CREDENTIAL }, tenantId);
+      await change(file, tenantId);
       await write();
     });
     expect(await doctor(file)).toMatchObject({ ok: true });
@@ -322,7 +334,10 @@ describe('an acceptance', () => {
       await changeAndPrune(vault);
       await holder.follower.follow();
     };
-    const { accept: write } = await compareTenant({ ...holder, follower: { follow } }, vault.tenantId);
+    const { accept: write } = await compareTenant(
+      { ...holder, follower: { ...holder.follower, follow } },
+      vault.tenantId,
+    );
     await expect(write()).rejects.toMatchObject({ code: 'write_conflict' });
   });
 

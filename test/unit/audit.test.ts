@@ -66,7 +66,7 @@ async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
     const head = await store.auditHead();
     await work();
     // A strict entry follows all pending ones, so wait until it is written.
-    await vault.issueKey((await store.listTenants())[0]?.tenant.id ?? '');
+    await vault.issueKey((await store.listTenantIds())[0] ?? '');
     await new Promise((resolve) => setTimeout(resolve, 120));
     const found: AuditEvent[] = [];
     for await (const { event } of walkAudit({ store, keyring }, head)) found.push(event);

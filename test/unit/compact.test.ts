@@ -58,7 +58,7 @@ it('gives space back, and keeps the header, the audit, the mode and the owner', 
   await admin.compareWithAnchor(anchor);
   expect(await admin.verifyAudit()).toMatchObject({ ok: true });
   await admin.close();
-  await withVault(file, async (vault) => expect((await vault.listTenants()).length).toBe(1), anchor);
+  await withVault(file, async (vault) => expect((await vault.listTenants()).tenants.length).toBe(1), anchor);
   expect(readFileSync(anchor, 'utf8')).toBe(said);
 });
 

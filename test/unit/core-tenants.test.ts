@@ -116,7 +116,7 @@ describe('Delete Tenant (§3, decisions §8)', () => {
     const unknown = await core.call('key_', 'getTenant');
     expect(new Set([...bodies, unknown.text.replace(/"instance":"[^"]*"/, '')]).size).toBe(1);
     expect((await core.call(other.key, 'getTenant')).status).toBe(200);
-    expect((await core.vault.listTenants()).map(({ name }) => name)).toEqual(['other']);
+    expect((await core.vault.listTenants()).tenants.map(({ name }) => name)).toEqual(['other']);
   });
 
   it('requires tenant:delete', async () => {

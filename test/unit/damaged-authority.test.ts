@@ -48,11 +48,12 @@ it('no value in a column of one tenant ends the calls of another', { timeout: 60
         const edit = `UPDATE OR IGNORE ${table} SET ${name} = ${value} WHERE tenant = ?`;
         edits += connection.prepare(edit).run(number).changes;
       });
-      const status = await withVault(vault.file, (one) => callVault(one, key, 'getTenant')).then(
-        (answer) => answer.status,
-        (error: unknown) => String(error),
-      );
-      if (status !== 200) failed.push(`${table}.${name} = ${value}: ${status}`);
+      const outcome = await withVault(vault.file, async (one) => {
+        const { status } = await callVault(one, key, 'getTenant');
+        const listed = (await one.listTenants()).tenants.some(({ id }) => id === other.tenant.id);
+        return `${status}, ${listed ? 'listed' : 'not listed'}`;
+      }).catch(String);
+      if (outcome !== '200, listed') failed.push(`${table}.${name} = ${value}: ${outcome}`);
       writeFileSync(vault.file, sound);
     }
   }

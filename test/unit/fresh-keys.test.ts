@@ -5,7 +5,7 @@ import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixtu
 
 it.each<[string, (vault: Vault) => Promise<unknown>]>([
   ['create a tenant', (vault) => vault.createTenant('later')],
-  ['list the tenants', (vault) => vault.listTenants()],
+  ['list the tenants', async (vault) => (await vault.listTenants()).tenants.length],
   ['issue a key', (vault) => vault.issueKey(undefined)],
 ])('an open vault can %s after another process replaced the master key', async (_, use) => {
   const { file, apiKey } = await fileVault(1);

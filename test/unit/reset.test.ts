@@ -19,8 +19,8 @@ it('a reset removes all tokens of a tenant from the file and frees their ids', a
   await withVault(file, async (vault) => {
     await callVault(vault, apiKey, 'deleteToken', { id: 'token-3' });
     const other = await vault.createTenant('other');
-    expect(await reset(file, other.tenant.id)).toBe(0);
-    expect(await reset(file, tenantId)).toBe(3);
+    expect(await reset(file, other.tenant.id)).toEqual({ removed_tokens: 0 });
+    expect(await reset(file, tenantId)).toEqual({ removed_tokens: 3 });
     expect((await callVault(vault, apiKey, 'listTokens')).body['data']).toEqual([]);
     const usage = await callVault(vault, management, 'getUsageReport');
     expect(usage.body).toMatchObject({ token_report: { metrics_by_type: {} } });

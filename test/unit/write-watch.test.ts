@@ -30,7 +30,7 @@ it.each([
     const detail = 'Writes fail since 2031-01-01T00:00:00.000Z.';
     expect(assertWritable).toThrow(expect.objectContaining({ code, status: 503, detail }));
   }
-  await store.listTenants();
+  await store.listTenantIds();
   expect(assertWritable).toThrow();
   failure = undefined;
   await store.removeOldReplies(0, 1);

@@ -34,6 +34,8 @@ const TENANT_KEYS = {
   stale: NUMBER,
 };
 const ROTATED = { tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG };
+/** The ids of damaged tenants, which the result leaves out. */
+const DAMAGED = { damaged: array(TEXT) };
 const CHECKED = object(numbers('tenants', 'applications', 'tokens', 'audit_entries'));
 const FINDING = object(texts('table', 'id', 'what'));
 const SIZES = { bytes_before: NUMBER, bytes_after: NUMBER };
@@ -91,7 +93,10 @@ export const RESULT_VIEWS = {
   faults: list(DEV_FAULT),
   requests: list(DEV_REQUEST),
   tenantCreate: one(CREATED_TENANT, { columns: CREATED_COLUMNS, idMember: 'tenant.id' }),
-  tenantList: list(TENANT.properties, { columns: ['id', 'name', 'owner_id', 'created_at'] }),
+  tenantList: list(TENANT.properties, {
+    columns: ['id', 'name', 'owner_id', 'created_at'],
+    schema: object({ data: array(object(TENANT.properties)), ...DAMAGED }),
+  }),
   tenantIssueKey: { schema: APPLICATION, list: false, columns: ['id', 'tenant_id', 'name', 'type', 'key'], rest: true },
   tenantAccept: one(
     { tenant_id: TEXT, accepted: array(FINDING) },
@@ -99,8 +104,14 @@ export const RESULT_VIEWS = {
   ),
   keysList: list(SLOT, { idMember: 'slot' }),
   keysSlot: one(SLOT, { idMember: 'slot' }),
-  keysStatus: one({ vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: array(object(TENANT_KEYS)) }),
-  keysRotate: one({ generation: NUMBER, removed_slots: array(NUMBER), tenants: array(object(ROTATED)) }),
+  keysStatus: one(
+    { vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: array(object(TENANT_KEYS)), ...DAMAGED },
+    { columns: ['vault_id', 'generation', 'slots', 'tenants'], rest: true },
+  ),
+  keysRotate: one(
+    { generation: NUMBER, removed_slots: array(NUMBER), tenants: array(object(ROTATED)), ...DAMAGED },
+    { columns: ['generation', 'removed_slots', 'tenants'], rest: true },
+  ),
   keygen: one({ file: TEXT, recipient: TEXT }),
   backup: one({ file: TEXT, checked: CHECKED, removed: array(TEXT) }, { columns: ['file', 'checked'], rest: true }),
   compact: one({ file: TEXT, ...SIZES, checked: CHECKED }),
@@ -131,7 +142,7 @@ export const RESULT_VIEWS = {
   auditExport: one({ file: TEXT, entries: NUMBER }),
   snapshot: one(SNAPSHOT, { columns: ['name', 'saved_at', 'tokens', 'bytes'], idMember: 'name' }),
   snapshotList: list(SNAPSHOT, { idMember: 'name' }),
-  reset: one({ removed_tokens: NUMBER, ...SIZES }, { columns: ['removed_tokens'], rest: true }),
+  reset: one({ removed_tokens: NUMBER, ...SIZES, ...DAMAGED }, { columns: ['removed_tokens'], rest: true }),
   export: one({ file: TEXT, tokens: NUMBER, view: TEXT, sealed: TEXT }),
   import: one({ created: NUMBER, skipped: NUMBER, failed: NUMBER }),
   profile: one(PROFILE, { columns: ['name'], rest: true, idMember: 'name' }),

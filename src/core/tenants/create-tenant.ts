@@ -8,7 +8,7 @@ import type { AuthorityDraft } from '../audit/ports.ts';
 import type { World } from '../handler.ts';
 import type { TenantKeyring } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
-import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
+import { sealTenant, showTenant } from './tenant-codec.ts';
 
 /** A tenant that the holder of the file's key creates, without a caller and without permission checks. */
 export interface CreatedTenant {
@@ -66,14 +66,6 @@ function madeOnFile(
     revision: key.revision,
     entities: [key.id],
   });
-}
-
-/** Resolves to every tenant of the vault, oldest first. */
-export async function showTenants(world: World): Promise<readonly Tenant[]> {
-  const found = await world.store.listTenants();
-  return found.map(({ tenant, keys }) =>
-    showTenant(openTenant(world.keyring.openTenant(tenant.id, keys), tenant.id, tenant)),
-  );
 }
 
 function managementApplication(world: World, keyring: TenantKeyring, tenant_id: string, created_by: string) {

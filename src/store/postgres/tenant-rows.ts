@@ -33,7 +33,7 @@ export const TENANT_READS = named({
       JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
       WHERE (c.expires_at IS NULL OR c.expires_at > $2) AND (a.expires_at IS NULL OR a.expires_at > $2)`,
 });
-const LIST = `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM vault.tenant n ${KEYS} ORDER BY n.created_at, n.id, k.key_id`;
+const LIST_IDS = 'SELECT id FROM vault.tenant ORDER BY created_at, id';
 
 const GENERATION = 'SELECT generation FROM vault.header';
 const INSERT = numbered(`${TENANT.insertInto('vault.tenant', 'data_key_id', 'index_key_id')} RETURNING tenant`);
@@ -109,10 +109,7 @@ export function tenantMethods(connections: Connections) {
 
     findTenant: async (id) => toTenantWithKeys(await connections.read(TENANT_READS.findTenant, [uuidKey(id)])),
 
-    async listTenants() {
-      const rows = Map.groupBy(await connections.readSlow(LIST), ([id]) => id);
-      return [...rows.values()].flatMap((each) => toTenantWithKeys(each) ?? []);
-    },
+    listTenantIds: async () => (await connections.readSlow(LIST_IDS)).map(([id]) => uuid.read(id)),
 
     async findAuthority(keyHash, now) {
       const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);

@@ -138,7 +138,7 @@ export function sqliteStore(session: Session): FileStore {
         audits.appendAuthority(audit);
       }),
     findTenant: (id) => session.read(() => tenants.findWithKeys(id)),
-    listTenants: () => session.read(() => tenants.list()),
+    listTenantIds: () => session.read(() => tenants.listIds()),
     replaceTenant: (tenant, expectedRevision, audit) =>
       session.write('removed', () => audited(tenants.replace(tenant, expectedRevision), audit)),
     deleteTenant: (id, audit) => destroy(() => audited(tenants.remove(id), audit)),

@@ -8,6 +8,7 @@ import { report } from '../../report-failure.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
 import type { CommandLine } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
+import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 import {
   checkLabel,
   confirmPassphrase,
@@ -127,6 +128,7 @@ export const defineKeysStatus = withAdmin({
 \`stale\` counts the records that an unfinished rotation has left. \`vault keys rotate\` finishes the rotation.`,
   examples: ['vault keys status'],
   prepare: async () => (admin) => admin.status(),
+  exitCode: damagedExitCode,
 });
 
 const ROTATE_FLAGS = {
@@ -141,6 +143,7 @@ const ROTATE_FLAGS = {
 
 const ROTATE_HELP = `
 Daemons and other commands keep running. The next rotation resumes an interrupted one.
+A damaged tenant keeps its keys, and the others are rotated; then the exit code is 9. \`vault doctor\` finds the damage.
 Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of every token, so fingerprints that clients
 stored no longer match. Backups and snapshots still hold the old keys.
 After --master, add other key files and passphrases again with \`vault keys add\`.`;
@@ -172,6 +175,7 @@ export const defineKeysRotate = withAdmin({
       return result;
     };
   },
+  exitCode: damagedExitCode,
 });
 
 /** A new master key is wrapped for the given credential, so this makes a new slot. */

@@ -6,11 +6,13 @@ import { readCredential } from '../../credential.ts';
 import { FLAGS, type FlagRows, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
+import { report } from '../../report-failure.ts';
 import { chooseTarget, refuseStore } from '../../target.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { onFile } from '../on-file.ts';
 import { type CommandLine, type Define, type Printing, printing } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
+import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 
 const SAVE_FLAGS = { replace: flag('--replace', 'overwrite the snapshot of this name') };
 
@@ -112,10 +114,14 @@ export const defineReset = onFile(
         // Check first: otherwise the command would remove the tokens and then fail.
         if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
         const { resetVault } = await import('../../../vault/admin.ts');
-        const removed_tokens = await resetVault(opened, tenant);
-        return { removed_tokens, ...(compact && (await compactAfterReset(opened))) };
+        const result = await resetVault(opened, tenant);
+        // A file with damage is never copied.
+        if (result.damaged === undefined) return { ...result, ...(compact && (await compactAfterReset(opened))) };
+        if (compact) report('the file was not compacted');
+        return result;
       };
     },
+    exitCode: damagedExitCode,
   },
   'make a new vault in another schema with `vault init --store`, and drop the schema of this one',
 );

@@ -10,6 +10,7 @@ import { report } from '../../report-failure.ts';
 import { closing, onVault, withAdmin } from '../on-file.ts';
 import type { CommandLine, Printing } from '../printing.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
+import { damagedExitCode } from './damaged-exit-code.ts';
 
 const NAME = flag('--name <name>', 'the display name of the tenant', 'VAULT_TENANT_NAME');
 const TENANT = flag('--tenant <id>', 'the id of the tenant (default: the only one)', 'VAULT_TENANT_ID');
@@ -27,10 +28,20 @@ export const defineTenantCreate = onTenants({
 });
 
 /** `vault tenant list`: lists every tenant of the vault, oldest first. */
-export const defineTenantList = onTenants({
+export const defineTenantList = onVault({
   view: RESULT_VIEWS.tenantList,
+  help: `
+The list leaves damaged tenants out; then the exit code is 9. \`vault doctor\` finds the damage.`,
   examples: ['vault tenant list', 'vault tenant list -q'],
-  prepare: () => async (vault) => stringifyJson({ data: await vault.listTenants() }),
+  prepare:
+    async () =>
+    async ({ credential, ...place }) => {
+      const { openVaultAt } = await import('../../../vault/place.ts');
+      const listed = await closing(await openVaultAt(place, { credential }), (vault) => vault.listTenants());
+      const { tenants: data, ...damaged } = listed;
+      return { data, ...damaged };
+    },
+  exitCode: damagedExitCode,
 });
 
 /** `vault tenant issue-key`: creates a management application; the result holds its key. */

@@ -81,6 +81,12 @@ export function tenantRows(connection: Connection) {
   const removeFrom = (table: string, tenant: number): number =>
     connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant).changes;
 
+  /** Returns the rows of all tenants, oldest first, without those with a damaged id. */
+  const named = () =>
+    all()
+      .all()
+      .filter(({ id }) => (id as Buffer).length === 16);
+
   return {
     find,
     addKey,
@@ -108,19 +114,16 @@ export function tenantRows(connection: Connection) {
 
     /** Returns the revision and the keys of each tenant, even of a damaged one, unless its id is damaged. */
     revisions: () =>
-      all()
-        .all()
-        .filter(({ id }) => (id as Buffer).length === 16)
-        .map(({ tenant, id, revision }) => ({
-          id: uuidText(id as Buffer),
-          revision: Number(revision),
-          keys: keysOf()
-            .all(tenant)
-            .map(({ key_id }) => Number(key_id)),
-        })),
+      named().map(({ tenant, id, revision }) => ({
+        id: uuidText(id as Buffer),
+        revision: Number(revision),
+        keys: keysOf()
+          .all(tenant)
+          .map(({ key_id }) => Number(key_id)),
+      })),
 
-    list(): readonly TenantWithKeys[] {
-      return all().all().map(withKeys);
+    listIds(): readonly string[] {
+      return named().map(({ id }) => uuid.read(id));
     },
 
     insert(record: TenantRecord, keys: readonly WrappedKey[]): void {

@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
+import { resetTokens } from '../../src/maintenance/reset-tokens.ts';
+import { rotateTenant } from '../../src/maintenance/rotate-tenant.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { openVault } from '../../src/vault/vault.ts';
+import { type Beside, storeBeside } from './rotate-beside-fixture.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+/** The number of tokens that the other process creates after each write of the rotation. */
+const CREATED = 40;
+/** The maximum number of rows that a change may open under the lock. The other process writes none meanwhile. */
+const MAX_OPENED = 3;
+
+async function beside() {
+  const vault = await fileVault(120);
+  const { file, folder, tenantId, apiKey } = vault;
+  const other = await openVault({ file, credential: CREDENTIAL });
+  onTestFinished(() => other.close());
+  const create = async () => {
+    for (let n = 0; n < CREATED; n += 1) {
+      const body = { type: 'token', data: n };
+      expect(await callVault(other, apiKey, 'createToken', { body })).toMatchObject({ status: 201 });
+    }
+  };
+  let prunes = 0;
+  /** Removes the entries so far, also the last one that the rotation has followed. */
+  async function prune(): Promise<void> {
+    await create();
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    const archive = archiveFile('--archive', join(folder, `archive-${prunes++}`));
+    await admin.pruneAudit(Date.now() + 60_000, archive).finally(admin.close);
+  }
+
+  /** Opens the file for a rotation or a reset. */
+  async function holder(work: Partial<Beside> = {}) {
+    const opened = await openFileForKeyHolder({ file, credential: CREDENTIAL });
+    onTestFinished(() => opened.close());
+    const { store, opened: rows } = storeBeside(opened.store, { afterWrite: create, ...work });
+    return { parts: { ...opened, store, rest: async () => undefined }, rows };
+  }
+
+  const expectSound = async () =>
+    expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+  /** Replaces the master key, and the keys of a new tenant. */
+  async function replaceMasterKey(): Promise<void> {
+    const { tenant } = await other.createTenant('other');
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    await admin.rotate({ tenantId: tenant.id, indexes: false, master: true }).finally(admin.close);
+  }
+
+  return { tenantId, holder, prune, replaceMasterKey, expectSound };
+}
+
+it('a rotation opens few rows under the lock, however many another process writes', async () => {
+  const { tenantId, holder, expectSound } = await beside();
+  const { parts, rows } = await holder();
+  expect(await rotateTenant(parts, tenantId, { indexes: true }, () => undefined)).toMatchObject({ resumed: false });
+  // The new data key and index key, and the removal of the two former ones.
+  expect(rows).toHaveLength(4);
+  expect(Math.max(...rows)).toBeLessThanOrEqual(MAX_OPENED);
+  await expectSound();
+});
+
+it('a reset opens few rows under the lock', async () => {
+  const { holder, expectSound } = await beside();
+  const { parts, rows } = await holder();
+  await resetTokens(parts, undefined);
+  expect(rows).toHaveLength(2);
+  expect(Math.max(...rows)).toBeLessThanOrEqual(MAX_OPENED);
+  await expectSound();
+});
+
+it.each(['addTenantKey', 'removeTenantKey', 'removeAllTokens'])(
+  'a prune before %s repeats the change, and does not end the work',
+  async (method) => {
+    const { tenantId, holder, prune, expectSound } = await beside();
+    let left = 1;
+    const { parts, rows } = await holder({
+      beforeChange: async (name) => {
+        if (name === method && left-- > 0) await prune();
+      },
+    });
+    if (method === 'removeAllTokens') await resetTokens(parts, undefined);
+    else await rotateTenant(parts, tenantId, { indexes: false }, () => undefined);
+    expect(left).toBeLessThan(1);
+    // The refused change, the new key and the removal of the former one.
+    expect(rows).toHaveLength(3);
+    expect((await parts.store.findTenant(tenantId))?.keys).toHaveLength(2);
+    await expectSound();
+  },
+);
+
+it('a master key that is replaced meanwhile wraps the new key', async () => {
+  const { tenantId, holder, replaceMasterKey, expectSound } = await beside();
+  let left = 1;
+  const { parts } = await holder({
+    beforeChange: async () => {
+      if (left-- > 0) await replaceMasterKey();
+    },
+  });
+  expect(await rotateTenant(parts, tenantId, { indexes: false }, () => undefined)).toMatchObject({ key_id: 3 });
+  await expectSound();
+});
+
+it('prunes before each attempt end the rotation with write_conflict', async () => {
+  const { tenantId, holder, prune } = await beside();
+  const { parts } = await holder({ beforeChange: prune });
+  const rotation = rotateTenant(parts, tenantId, { indexes: false }, () => undefined);
+  await expect(rotation).rejects.toMatchObject({ code: 'write_conflict' });
+});
