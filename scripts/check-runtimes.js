@@ -28,12 +28,17 @@ const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
 const SMALL_HEAP = ['--max-old-space-size=48', '--max-semi-space-size=1', '--expose-gc', '--import'];
 const COLLECT = 'data:text/javascript,setInterval(globalThis.gc, 20).unref()';
 
-/** Runs a command and returns its standard output. Throws when a signal ends it or its exit code is not 0. */
+/**
+ * Runs a command and returns its standard output. Throws an error with its output when a signal ends it or its exit code
+ * is not 0.
+ */
 function run(command, args, options) {
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
   if (error !== undefined) throw error;
-  if (status !== 0)
-    throw new Error(`${path.basename(command)} ${args.join(' ')}: ${signal ?? status}\n${stderr ?? ''}`);
+  if (status !== 0) {
+    const output = [stdout, stderr].filter(Boolean).join('\n');
+    throw new Error(`${path.basename(command)} ${args.join(' ')}: ${signal ?? status}\n${output}`);
+  }
   return stdout;
 }
 

@@ -166,6 +166,7 @@ describe('what PATCH merges and replaces (§4.1)', () => {
   it.each([
     [{ mask: { a: '{{ data.a | plus: 1 }}' } }, 'mask.a', '{{ data.a | plus: 1 }}'],
     [{ mask: [{ 'b.c': '{{ data.a | plus: 1 }}' }] }, 'mask.0.b.c', '{{ data.a | plus: 1 }}'],
+    [{ mask: { b: 'x', 'b.c': '{{ data.a | plus: 1 }}' } }, 'mask.b.c', '{{ data.a | plus: 1 }}'],
     [{ search_indexes: ['x', '{{ data.a | plus: 2 }}'] }, 'search_indexes.1', '{{ data.a | plus: 2 }}'],
     [{ fingerprint_expression: '{{ data.a | plus: 3 }}' }, 'fingerprint_expression', '{{ data.a | plus: 3 }}'],
   ])('names the stored expression of %j that fails on new data', async (definition, path, source) => {

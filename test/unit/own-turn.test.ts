@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { nextTurn, ownTurn } from '../../src/core/own-turn.ts';
+import { openCore } from './core-fixture.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -33,4 +34,30 @@ it('asks for another turn once the turn took 10 ms, whatever took them', async (
   await turn;
   await immediate();
   expect(nextTurn()).toBeUndefined();
+});
+
+const CREATE = { idempotencyKey: 'same', bodyText: '{"id":"own","type":"token","data":1}' };
+
+it.each([
+  ['getToken', { params: { id: 'own' } }],
+  // Calls with the same key are replays of the first one.
+  ['createToken', CREATE],
+] as const)('gives each %s a turn of its own on a busy machine', async (operation, parts) => {
+  const core = await openCore();
+  expect(await core.own('createToken', CREATE)).toMatchObject({ status: 201 });
+  let turn = 0;
+  const ended: number[] = [];
+  const call = async () => {
+    const sent = { operation, apiKey: core.key, mediaType: 'application/json', params: {}, query: [], ...parts };
+    const { status } = await core.client.call(sent);
+    ended.push(turn);
+    return status;
+  };
+  let seconds = 0;
+  vi.spyOn(process, 'uptime').mockImplementation(() => ++seconds);
+  const calls = Promise.all(Array.from({ length: 16 }, call));
+  for (; ended.length < 16; turn++) await immediate();
+  expect(new Set(await calls)).toEqual(new Set([operation === 'getToken' ? 200 : 201]));
+  // On a loaded machine, two of them may end together.
+  expect(new Set(ended).size).toBeGreaterThan(8);
 });

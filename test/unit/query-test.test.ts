@@ -92,9 +92,10 @@ describe.each([4, 2])('a token under index key %i', (index_key_id) => {
   });
 });
 
-it('a clause on data needs the index key of the token', () => {
+it('blind indexes and clauses on data need the index key of the token', () => {
   const test = queryTest(parseQuery('NOT data:4242'), KEYRING);
   const unknown = { ...tokenUnder(4), columns: { ...tokenUnder(4).columns, index_key_id: 6 } };
   expect(test(tokenUnder(2))).toBe(false);
   expect(() => test(unknown)).toThrow('integrity_failure');
+  expect(() => underIndexKey(KEYRING, 6)).toThrow('integrity_failure');
 });

@@ -98,6 +98,33 @@ it('the measured reach counts at most 10,000 tokens', async () => {
   ]);
 });
 
+it('the measured reach opens at most 10,001 tokens for each rule', async () => {
+  const slices: number[] = [];
+  const world = await openTestVault('opened', {
+    storeOf: async (header) => {
+      const file = await openTestStore(header);
+      const findTokens = async () => ({ records: undefined, total: undefined });
+      const scanTokens: typeof file.scanTokens = async (filter, { after, limit }, now) => {
+        const { records } = await file.scanTokens(filter, { after: undefined, limit }, now);
+        const slice = after === undefined ? 1 : (slices.pop() ?? 0) + 1;
+        slices.push(slice);
+        return { records: Array(limit).fill(records[0]), next: slice < 60 ? { id: '', created_at: 0 } : undefined };
+      };
+      return { ...file, findTokens, scanTokens };
+    },
+  });
+  const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
+  await world.call(writer, 'createToken', { body: { type: 'token', data: 1, containers: ['/pci/'] } });
+  const body = { application: { type: 'expiring', rules: [rule(1, condition('/pc'))] } };
+  const { text } = await world.call(world.management, 'measureReach', { body });
+  expect(JSON.parse(text).reach).toMatchObject([
+    { source: 'rule', tokens: 10_000, capped: true },
+    { source: 'nothing', tokens: 0, capped: false },
+  ]);
+  // A slice has 200 tokens.
+  expect(slices).toEqual([51, 60]);
+});
+
 it('gives up after 20 seconds', async () => {
   const world = await openTestVault('reach');
   const draft = (place: string) => ({ application: { type: 'expiring', rules: [rule(1, condition(place))] } });

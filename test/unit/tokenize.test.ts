@@ -101,6 +101,28 @@ describe('tokenize', () => {
     expect(fixed.status).toBe(409);
   });
 
+  it('searches again for duplicates of a token whose alias another call took', async () => {
+    const inserted: (readonly string[])[] = [];
+    const core: Core = await openCore({
+      storeOf: async (header) => {
+        const file = await openTestStore(header);
+        const insertTokens: typeof file.insertTokens = async (tokens, ...more) => {
+          inserted.push(tokens.map(({ token }) => token.id));
+          // The first insert finds that the second request is a duplicate of the first one.
+          if (inserted.length === 2) await core.token(request('other', { id: tokens[0]?.token.id }));
+          return file.insertTokens(tokens, ...more);
+        };
+        return { ...file, insertTokens };
+      },
+    });
+    const alias = 'id-{{ data | alias_preserve_format }}';
+    const body = [request('12345678', { id: alias }), request('12345678', { deduplicate_token: true })];
+    const answer = await core.own('tokenize', { body });
+    const [taken, id] = [inserted[1]?.[0], answer.at('0.id')];
+    expect([answer.status, answer.at('1.id'), id === taken]).toEqual([201, id, false]);
+    expect(await total(core)).toBe(2);
+  });
+
   it('prepares one body of an application at a time', async () => {
     const sealed: string[] = [];
     const core = await openCore({

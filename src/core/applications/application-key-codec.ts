@@ -1,7 +1,8 @@
-import type { ApplicationKey } from '../../contract/application-key.ts';
+import { type ApplicationKey, MAX_KEY_VERSION } from '../../contract/application-key.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import type { World } from '../handler.ts';
 import type { ApplicationRecord, Instant, SealContext, TenantKeyring } from '../ports.ts';
+import { Problem } from '../problem.ts';
 import { formatDay, formatInstant } from '../time.ts';
 import { generateApiKey } from './api-key.ts';
 
@@ -15,7 +16,7 @@ interface NewKey {
 
 /**
  * Makes an API key for an application in its revision: its text, which no store keeps, and its record. `key` is a text from
- * `generateApiKey`; default: a new one.
+ * `generateApiKey`; default: a new one. Throws `integrity_failure` if no version is left: the count of keys was altered.
  */
 export function makeApplicationKey(
   { random, keyring }: Pick<World, 'random' | 'keyring'>,
@@ -24,6 +25,7 @@ export function makeApplicationKey(
   made: NewKey,
   key = generateApiKey(random),
 ): { readonly key: string; readonly record: ApplicationKeyRecord } {
+  if (made.version > MAX_KEY_VERSION) throw new Problem('integrity_failure');
   const hash = keyring.apiKeyHash(key);
   const record = { ...made, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
   return { key, record: sealApplicationKey(tenant, record, revision) };

@@ -14,8 +14,12 @@ import { createRemoval } from './removal.ts';
 export const createApplicationKey: Handler<'createApplicationKey'> = async ({ params, body }, caller, world) => {
   const now = world.clock.now();
   const expires_at = body?.expires_at === undefined ? undefined : parseKeyExpiry(body.expires_at, now);
+  const { id: tenantId } = caller.tenant.record;
   return untilSwapped(async () => {
+    const older = await world.store.findApplicationKeys(tenantId, params.id.toLowerCase(), now);
     const { record, details } = await findApplication(params.id, caller, world);
+    // No seal protects the count of keys, and those read before it cannot exceed it.
+    if (older.some(({ version }) => version > record.key_version)) throw new Problem('integrity_failure');
     if (record.type === 'expiring') throw invalid('id', 'must not be an expiring application, which has one key');
     const made = {
       version: record.key_version + 1,

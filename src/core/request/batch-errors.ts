@@ -35,3 +35,8 @@ export function createErrors(code: ProblemCode, most = MAX_PATHS) {
     },
   };
 }
+
+/** Adds the errors of a problem to the collector with its code, under the path of the part. Rethrows any other error. */
+export function collectErrors(path: string, error: unknown, ...all: readonly ReturnType<typeof createErrors>[]): void {
+  if (!all.some((errors) => errors.take(path, error))) throw error;
+}

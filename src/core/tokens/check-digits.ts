@@ -1,5 +1,5 @@
 const ZERO = 0x30;
-const ABA_WEIGHTS = [3, 7, 1] as const;
+const ABA_WEIGHTS = '371371371';
 
 /** Returns whether the digits pass the Luhn check (ISO/IEC 7812-1, annex B). The text must be digits only. */
 export function passesLuhn(digits: string): boolean {
@@ -17,6 +17,6 @@ export function passesLuhn(digits: string): boolean {
  * 1, …, is a multiple of ten.
  */
 export function passesAba(digits: string): boolean {
-  const sum = [...digits].reduce((total, digit, place) => total + Number(digit) * (ABA_WEIGHTS[place % 3] ?? 0), 0);
+  const sum = [...digits].reduce((total, digit, place) => total + Number(digit) * Number(ABA_WEIGHTS.charAt(place)), 0);
   return sum % 10 === 0;
 }

@@ -143,12 +143,8 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
 
 /** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */
 function* idsOf({ id, data }: CreateToken, world: World, work: WorkBudget): Generator<string> {
-  if (id === undefined) {
-    yield world.random.timeOrderedId();
-    return;
-  }
-  if (!id.includes('{{')) {
-    yield checkedId(id);
+  if (id?.includes('{{') !== true) {
+    yield id === undefined ? world.random.timeOrderedId() : checkedId(id);
     return;
   }
   const tried = new Set<string>();

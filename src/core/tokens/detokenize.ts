@@ -11,7 +11,7 @@ import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
 import { nextTurn } from '../own-turn.ts';
 import { invalid } from '../problem.ts';
-import { createErrors } from '../request/batch-errors.ts';
+import { collectErrors, createErrors } from '../request/batch-errors.ts';
 import { printBatch, tooLarge } from '../request/print-batch.ts';
 import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
@@ -94,7 +94,7 @@ async function findTemplates(body: Json, line: string): Promise<readonly Templat
       const parts = parsed.map((part) => (typeof part === 'string' ? part : { ...part, path, isWhole, value: null }));
       templates.push({ path, parts });
     } catch (error) {
-      if (!wrong.take('', error)) throw error;
+      collectErrors('', error, wrong);
     }
   }
   wrong.throwIfAny();
@@ -122,7 +122,7 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
     try {
       reference.value = naming(reference.path, () => evaluate(reference));
     } catch (error) {
-      if (!failed.take('', error)) throw error;
+      collectErrors('', error, failed);
     }
     // Count each reference: a body may reference one token many times.
     const { value } = reference;

@@ -10,7 +10,7 @@ import { memberNames } from '../json/member-names.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import { nextTurn } from '../own-turn.ts';
 import type { Replay } from '../replay.ts';
-import { createErrors } from '../request/batch-errors.ts';
+import { collectErrors, createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
 import { loadFiltersOf, prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
@@ -126,7 +126,7 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
       const prepared = prepareToken(valid, caller, world, reach);
       members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });
     } catch (error) {
-      if (!wrong.take(path, error) && !unreached.take(path, error)) throw error;
+      collectErrors(path, error, wrong, unreached);
     }
   }
   wrong.throwIfAny();
@@ -157,8 +157,7 @@ function overcome(
 ): void {
   const taken = createErrors('token_id_taken');
   for (const { at, duplicate } of obstacles) {
-    const member = added[at];
-    if (member === undefined) throw new Error('unreachable: an obstacle is one of the tokens');
+    const member = added[at] as Member;
     const { prepared } = member;
     // Members that were duplicates of this token lose it: the token gets another id, or becomes a duplicate itself. The
     // next insert searches for their duplicates again.

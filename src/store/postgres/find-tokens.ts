@@ -2,7 +2,7 @@ import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Store, TokenFilter } from '../../core/ports.ts';
 import type { FoundPage, ScanSlice, WalkSlice } from '../../core/scan-ports.ts';
 import type { Fragment } from '../rows/fragment.ts';
-import { storedNumber, storedText } from '../rows/stored-value.ts';
+import { storedCount, storedNumber, storedText } from '../rows/stored-value.ts';
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import { usageOf } from '../rows/token-usage.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
@@ -87,7 +87,7 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
       readSnapshot(async (run) => {
         const tenant = uuidKey(tenantId);
         const [counts, expired] = await Promise.all([run(TYPES, [tenant, month]), run(EXPIRED, [tenant, now])]);
-        const active = counts.reduce((sum, row) => sum + storedNumber(row[3]), 0);
+        const active = storedCount(counts.reduce((sum, row) => sum + storedNumber(row[3]), 0));
         return { types: usageOf(counts, expired), active };
       }),
   } satisfies Partial<Store>;

@@ -1,6 +1,7 @@
+import { MAX_KEY_VERSION } from '../../contract/application-key.ts';
 import type { Finding } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
-import { LAST_INSTANT, storedText } from '../rows/stored-value.ts';
+import { LAST_DAY, LAST_INSTANT, LAST_MONTH, MAX_ROW, storedText } from '../rows/stored-value.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { schemaStatements } from './schema.ts';
 
@@ -76,6 +77,10 @@ const CHECKS: readonly string[] = [
       JOIN pg_index x ON x.indexrelid = c.oid WHERE c.relnamespace = ${SCHEMA} AND relname = name AND indisvalid)
       UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
         AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
+    'a sequence has no number left for another row': `
+      SELECT relname FROM pg_sequence s JOIN pg_class c ON c.oid = seqrelid WHERE relnamespace = ${SCHEMA}
+        AND CASE WHEN has_sequence_privilege(c.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(c.oid) END
+          >= least(seqmax, ${MAX_ROW})`,
   }),
   ...['tenant_key', 'application', 'application_key', 'container_set', 'reply', 'token_count'].flatMap((table) =>
     checksOf(table, {
@@ -108,6 +113,8 @@ const CHECKS: readonly string[] = [
     'has counted fewer API keys than it has had': `
       SELECT a.id::text FROM vault.application a WHERE a.key_version <
       (SELECT max(version) FROM vault.application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
+    'has an impossible number of API keys': `
+      SELECT id::text FROM vault.application WHERE key_version NOT BETWEEN 0 AND ${MAX_KEY_VERSION - 1}`,
   }),
   ...checksOf('application_key', {
     'belongs to an application that does not exist': `
@@ -115,6 +122,8 @@ const CHECKS: readonly string[] = [
       (SELECT 1 FROM vault.application a WHERE a.tenant = k.tenant AND a.id = k.application_id)`,
     'was last used before it was created': `
       SELECT id::text FROM vault.application_key WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
+    'was last used on an impossible day': `
+      SELECT id::text FROM vault.application_key WHERE last_used_day NOT BETWEEN 0 AND ${LAST_DAY}`,
   }),
   ...checksOf('container_set', {
     'is not named by its containers': `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
@@ -136,6 +145,7 @@ const WRONG_TOKENS = `SELECT f.* FROM ${TOKENS}, LATERAL (VALUES
     ('token', id, 'is neither a token nor a tombstone', NOT CASE WHEN deleted_at IS NULL
       THEN num_nulls(blinds, clear, presented, revealed) = 0 AND num_nonnulls(mac, created_by, deleted_by) = 0
       ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END),
+    ('token', id, 'was last used in an impossible month', active_month NOT BETWEEN 0 AND ${LAST_MONTH}),
     ('token', id, 'has no valid list of blind indexes', deleted_at IS NULL AND (cardinality(blinds) = 0
       OR cardinality(blinds) <> (SELECT count(DISTINCT b) FROM unnest(blinds) b))),
     ('token', id, 'is in a container set that does not exist', set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
@@ -171,6 +181,8 @@ const WRONG_COUNTERS = `WITH c AS MATERIALIZED (
     FROM c GROUP BY tenant, type, key_id, index_key_id HAVING sum(live) <> 0
     UNION ALL SELECT tenant, 'type ' || type, 'the last creation time of a type differs from that of its last token'
     FROM c GROUP BY tenant, type HAVING max(last) <> max(counted_last)
+    UNION ALL SELECT tenant, 'month ' || month, 'has an impossible count'
+    FROM c GROUP BY tenant, month HAVING -sum(active) > ${MAX_ROW}
     UNION ALL SELECT tenant, 'month ' || month, 'the counter of a month is lower than the number of its tokens'
     FROM c GROUP BY tenant, month HAVING sum(active) > 0) f (tenant, name, what) ORDER BY f.tenant, name, what`;
 

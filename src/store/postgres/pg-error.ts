@@ -64,7 +64,8 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   // Only `requireWitness` takes a logarithm.
   [/^2201E$/, { reaction: 'behind', problem: 'write_conflict', fault: 'store_refused' }],
   [/^22012$/, { reaction: 'fail', problem: 'vault_moved', fault: 'store_missing' }],
-  [/^XX00[12]$/, DAMAGED],
+  // 2200H and 22003: a sequence or a counter was set to its end.
+  [/^(XX00[12]|2200H|22003)$/, DAMAGED],
   // 57P04: the database was dropped.
   [/^(28...|3D000|57P04)$/, { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' }],
 ];

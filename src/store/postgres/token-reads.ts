@@ -1,7 +1,14 @@
 import type { Instant, PresentedToken, Store, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
 import { TOKEN } from '../rows/record-columns.ts';
-import { isStorableText, optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
+import {
+  isStorableText,
+  optionally,
+  storedBytes,
+  storedMonth,
+  storedNumber,
+  storedText,
+} from '../rows/stored-value.ts';
 import type { Connections } from './connections.ts';
 import { named, type Row, type Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
@@ -26,7 +33,7 @@ export function toScannedToken(tenantId: string, row: Row): ScannedToken {
     id: storedText(id),
     tenant_id: tenantId,
     expires_at: optionalNumber(expires_at),
-    active_month: storedNumber(active_month),
+    active_month: storedMonth(active_month),
     clear: storedBytes(clear),
     presented: storedBytes(presented),
   };

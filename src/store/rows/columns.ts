@@ -1,4 +1,14 @@
-import { optionally, storableText, storedBytes, storedInstant, storedNumber, storedText } from './stored-value.ts';
+import {
+  optionally,
+  storableText,
+  storedBytes,
+  storedDay,
+  storedInstant,
+  storedKeyVersion,
+  storedMonth,
+  storedNumber,
+  storedText,
+} from './stored-value.ts';
 import {
   APPLICATION_TYPE_CODES,
   KEY_PURPOSE_CODES,
@@ -24,6 +34,9 @@ export interface Kind<Value> {
 export const text: Kind<string> = { store: storableText, read: storedText };
 export const number: Kind<number> = { store: (value) => value, read: storedNumber };
 export const instant: Kind<number> = { store: (value) => value, read: storedInstant };
+export const day: Kind<number> = { store: (value) => value, read: storedDay };
+export const month: Kind<number> = { store: (value) => value, read: storedMonth };
+export const keyVersion: Kind<number> = { store: (value) => value, read: storedKeyVersion };
 export const bytes: Kind<Uint8Array> = { store: (value) => value, read: storedBytes, isBlob: true };
 
 export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Value | undefined> {

@@ -1,3 +1,4 @@
+import { MAX_KEY_VERSION } from '../../contract/application-key.ts';
 import { isDamage, Problem } from '../../core/problem.ts';
 
 // A damaged row may hold any value. These functions throw `integrity_failure` for a value that a vault never writes.
@@ -26,6 +27,32 @@ export function storedInstant(value: unknown): number {
   if (instant < 0 || instant > LAST_INSTANT) throw new Problem('integrity_failure');
   return instant;
 }
+
+/** The maximum number of a row, and of rows. SQLite gives larger ones after one that was written outside the vault. */
+export const MAX_ROW = 2 ** 48;
+
+/** Returns a stored number of tokens, or throws `integrity_failure` if it is out of range. */
+export function storedCount(value: unknown): number {
+  const count = storedNumber(value);
+  if (count < 0 || count > MAX_ROW) throw new Problem('integrity_failure');
+  return count;
+}
+
+/** The last day of the year 9999, in days since 1970-01-01, and its last month: year × 12 + month from 0. */
+export const LAST_DAY = 2_932_896;
+export const LAST_MONTH = 119_999;
+
+/**
+ * Returns the function that reads a value that no seal protects. Reads an impossible value as `fallback`: it must not
+ * hide the record, and `vault doctor` reports it.
+ */
+const unsealed = (last: number, fallback: number) => (value: unknown) =>
+  Number.isInteger(value) && 0 <= (value as number) && (value as number) <= last ? (value as number) : fallback;
+
+export const storedDay = unsealed(LAST_DAY, 0);
+export const storedMonth = unsealed(LAST_MONTH, 0);
+/** Returns the number of keys that an application has had. With an impossible one, no version is left for a new key. */
+export const storedKeyVersion = unsealed(MAX_KEY_VERSION - 1, MAX_KEY_VERSION);
 
 /**
  * Returns whether a store can hold the text. A lone surrogate would become U+FFFD, which matches other texts, and

@@ -1,5 +1,5 @@
 import type { TenantUsage } from '../../core/ports.ts';
-import { storedInstant, storedNumber } from './stored-value.ts';
+import { storedCount, storedInstant, storedNumber } from './stored-value.ts';
 import { storedTokenType } from './type-codes.ts';
 
 /**
@@ -13,7 +13,7 @@ export function usageOf(
   const gone = new Map(expired.map(([type, tokens]) => [type, storedNumber(tokens)]));
   return counts.map(([type, tokens, last]) => ({
     type: storedTokenType(type),
-    count: storedNumber(tokens) - (gone.get(type) ?? 0),
+    count: storedCount(storedNumber(tokens) - (gone.get(type) ?? 0)),
     last_created_at: storedInstant(last),
   }));
 }

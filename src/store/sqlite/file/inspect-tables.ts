@@ -1,6 +1,7 @@
+import { MAX_KEY_VERSION } from '../../../contract/application-key.ts';
 import type { Finding } from '../../../core/maintenance-ports.ts';
 import { nameOf } from '../../rows/container-sets.ts';
-import { LAST_INSTANT } from '../../rows/stored-value.ts';
+import { LAST_DAY, LAST_INSTANT, LAST_MONTH, MAX_ROW } from '../../rows/stored-value.ts';
 import { splitBlinds } from '../tables/token-index.ts';
 import { type Connection, selectNumber } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
@@ -35,6 +36,18 @@ const CHECKS: readonly Check[] = [
     sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)
       ${table === 'counter' ? `AND NOT (${FILE_ROW})` : ''}`,
   })),
+  ...['tenant', 'application', 'application_key', 'token', 'reply'].map((table) => ({
+    table,
+    what: 'has a row number that the vault never gives',
+    sql: `SELECT 'number ' || ${table} AS id FROM ${table} WHERE ${table} NOT BETWEEN 1 AND ${MAX_ROW}`,
+  })),
+  {
+    table: 'sqlite_sequence',
+    what: 'has a number that no tenant has had',
+    sql: `SELECT name AS id FROM sqlite_sequence WHERE (name = 'tenant' AND typeof(seq) = 'integer'
+        AND seq BETWEEN (SELECT ifnull(max(tenant), 0) FROM tenant) AND ${MAX_ROW}) IS NOT 1
+      UNION ALL SELECT 'tenant' WHERE EXISTS (SELECT 1 FROM tenant) AND NOT EXISTS (SELECT 1 FROM sqlite_sequence)`,
+  },
   {
     table: 'counter',
     what: 'the note of the last sweep is missing',
@@ -44,6 +57,12 @@ const CHECKS: readonly Check[] = [
     table: 'counter',
     what: 'the note of the last sweep is not valid',
     sql: `SELECT '' AS id FROM counter WHERE ${FILE_ROW} AND (count <> 0 OR at NOT BETWEEN 0 AND ${LAST_INSTANT})`,
+  },
+  {
+    table: 'counter',
+    what: 'has an impossible count',
+    sql: `SELECT ${TENANT('tenant')} || iif(type = 0, ' month ' || month, ' type ' || type) AS id FROM counter
+      WHERE count NOT BETWEEN 0 AND ${MAX_ROW}`,
   },
   {
     table: 'application',
@@ -64,6 +83,11 @@ const CHECKS: readonly Check[] = [
       (SELECT max(version) FROM application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
   },
   {
+    table: 'application',
+    what: 'has an impossible number of API keys',
+    sql: `SELECT lower(hex(id)) AS id FROM application WHERE key_version NOT BETWEEN 0 AND ${MAX_KEY_VERSION - 1}`,
+  },
+  {
     table: 'application_key',
     what: 'belongs to an application that does not exist',
     sql: `SELECT lower(hex(k.id)) AS id FROM application_key k WHERE NOT EXISTS
@@ -74,6 +98,16 @@ const CHECKS: readonly Check[] = [
     what: 'was last used before it was created',
     sql: `SELECT lower(hex(id)) AS id FROM application_key
       WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
+  },
+  {
+    table: 'application_key',
+    what: 'was last used on an impossible day',
+    sql: `SELECT lower(hex(id)) AS id FROM application_key WHERE last_used_day NOT BETWEEN 0 AND ${LAST_DAY}`,
+  },
+  {
+    table: 'token',
+    what: 'was last used in an impossible month',
+    sql: `SELECT id FROM token WHERE active_month NOT BETWEEN 0 AND ${LAST_MONTH}`,
   },
   {
     table: 'token',

@@ -1,6 +1,6 @@
 import type { PresentedToken } from '../../../core/ports.ts';
 import { number, optional } from '../../rows/columns.ts';
-import { storedBytes, storedNumber, storedText } from '../../rows/stored-value.ts';
+import { storedBytes, storedMonth, storedNumber, storedText } from '../../rows/stored-value.ts';
 
 /** A row with the columns of `PRESENTED_COLUMNS`. The driver creates lists faster than objects. */
 export type PresentedRow = readonly [
@@ -33,7 +33,7 @@ export function toPresentedToken(tenantId: string, row: PresentedRow): Presented
     id: storedText(row[0]),
     tenant_id: tenantId,
     expires_at: optionalNumber.read(row[1]),
-    active_month: storedNumber(row[2]),
+    active_month: storedMonth(row[2]),
     clear: slice(0, presentedAt),
     presented: slice(presentedAt, fullAt),
     full: slice(fullAt, length),

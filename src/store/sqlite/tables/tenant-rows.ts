@@ -3,6 +3,7 @@ import type { KeyIds, TenantRecord, TenantWithKeys, WrappedKey } from '../../../
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { KEY, tenantColumns } from '../../rows/record-columns.ts';
+import { MAX_ROW, storedNumber } from '../../rows/stored-value.ts';
 import { KEY_PURPOSE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
@@ -41,6 +42,9 @@ export function tenantRows(connection: Connection) {
     `SELECT ${KEY.of('tenant_key')} FROM tenant_key WHERE tenant = +? ORDER BY key_id`,
   );
   const insertRow = rows<unknown[]>(TENANT.insertInto('tenant'));
+  const lastNumber = value<[], unknown>(
+    "SELECT max(ifnull(max(tenant), 0), ifnull((SELECT max(seq) FROM sqlite_sequence WHERE name = 'tenant'), 0)) FROM tenant",
+  );
   const insertKey = rows<unknown[]>(KEY.insertInto('tenant_key', 'tenant'));
   const replaceRow = rows<unknown[]>(`UPDATE tenant SET ${TENANT.assigned()} WHERE id = +? AND revision = +?`);
   const generation = value<[], number>('SELECT generation FROM header');
@@ -126,7 +130,9 @@ export function tenantRows(connection: Connection) {
       return named().map(({ id }) => uuid.read(id));
     },
 
+    /** Inserts a tenant. Throws `integrity_failure` if an altered file leaves no number for it. */
     insert(record: TenantRecord, keys: readonly WrappedKey[]): void {
+      if (storedNumber(lastNumber().get()) >= MAX_ROW) throw new Problem('integrity_failure');
       const { lastInsertRowid: tenant } = insertRow().run(...TENANT.values(record));
       for (const key of keys) addKey(tenant, key);
       requireNewestKeys(Number(tenant), record);

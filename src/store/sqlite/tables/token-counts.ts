@@ -1,5 +1,5 @@
 import type { Instant, KeyIds, TenantUsage, TokenRecord } from '../../../core/ports.ts';
-import { isStorableText } from '../../rows/stored-value.ts';
+import { isStorableText, storedCount } from '../../rows/stored-value.ts';
 import { usageOf } from '../../rows/token-usage.ts';
 import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -81,7 +81,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return { types: [], active: 0 };
       const types = usageOf(counts().all(tenant), expired().all(now, tenant));
-      return { types, active: activeIn().get(tenant, month) ?? 0 };
+      return { types, active: storedCount(activeIn().get(tenant, month) ?? 0) };
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { PresentedToken, TokenRecord } from '../../../core/ports.ts';
+import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { TOKEN, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
-import { isStorableText, storedNumber } from '../../rows/stored-value.ts';
+import { isStorableText, MAX_ROW, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { PRESENTED_COLUMNS, type PresentedRow, toPresentedToken } from './presented-token.ts';
 import { uuid } from './uuid-bytes.ts';
@@ -64,11 +65,16 @@ export function tokenRows(connection: Connection) {
       return row && toStoredToken(tenantId, row);
     },
 
-    /** Returns the number of the new row. Returns undefined when a token with this id exists, or existed. */
+    /**
+     * Returns the number of the new row. Returns undefined when a token with this id exists, or existed. Throws
+     * `integrity_failure` if an altered file leaves no number for it.
+     */
     insert(tenant: number, record: TokenRecord, { blinds, set_number }: TokenEntries): number | undefined {
       const values = [...TOKEN.values(record), tenant, blinds, set_number];
       const { changes, lastInsertRowid } = insertRow().run(...values, tenant, record.id);
-      return changes === 0 ? undefined : Number(lastInsertRowid);
+      if (changes === 0) return undefined;
+      if (lastInsertRowid > MAX_ROW) throw new Problem('integrity_failure');
+      return Number(lastInsertRowid);
     },
 
     replace(token: number, record: TokenRecord, { blinds, set_number }: TokenEntries): void {
