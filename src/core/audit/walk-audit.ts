@@ -172,7 +172,11 @@ export async function lastEvents(
   limit: number,
 ): Promise<readonly PlacedEvent[]> {
   const found: PlacedEvent[] = [];
-  for await (const row of rowsBackwards(store, (await store.auditHead()).sequence)) {
+  const { sequence: end } = await store.auditHead();
+  let expected = end;
+  for await (const row of rowsBackwards(store, end)) {
+    if (row.sequence !== expected) throw new BrokenAudit({ sequence: expected }, MISSING);
+    expected -= 1;
     found.push(...openRow(keyring, row).toReversed().filter(wanted));
     if (found.length >= limit) break;
   }

@@ -129,6 +129,10 @@ const CHECKS: readonly string[] = [
     'is not named by its containers': `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
       encode(substr(sha256(string_agg(uuid_send(c), ''::bytea ORDER BY c)), 1, 16), 'hex')::uuid FROM unnest(containers) c)`,
   }),
+  ...checksOf('audit', {
+    'has a number that the vault never gives': `
+      SELECT sequence::text FROM vault.audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
+  }),
   ...checksOf('audit_index', {
     'names rows beyond its own end or beyond the end of the audit': `
       SELECT '' FROM (SELECT max(sequence) AS last FROM vault.audit) a, vault.head

@@ -42,6 +42,11 @@ const CHECKS: readonly Check[] = [
     sql: `SELECT 'number ' || ${table} AS id FROM ${table} WHERE ${table} NOT BETWEEN 1 AND ${MAX_ROW}`,
   })),
   {
+    table: 'audit',
+    what: 'has a number that the vault never gives',
+    sql: `SELECT sequence AS id FROM audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
+  },
+  {
     table: 'sqlite_sequence',
     what: 'has a number that no tenant has had',
     sql: `SELECT name AS id FROM sqlite_sequence WHERE (name = 'tenant' AND typeof(seq) = 'integer'

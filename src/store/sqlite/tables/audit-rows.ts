@@ -100,8 +100,7 @@ export function auditRows(connection: Connection) {
 
     /** Returns the last row, even a damaged one. */
     end() {
-      const { sequence = 0 } = last().get() ?? {};
-      const entry = rowsAfter().get(sequence - 1, 1);
+      const entry = tail().get(1);
       return entry === undefined ? { ...START, at: 0 } : asEntry(entry);
     },
 
