@@ -25,6 +25,25 @@ describe('a daemon', () => {
     expect(losses).toHaveLength(1);
   });
 
+  it('uses the application of now after a failover that lost its last change, at the same place and revision', async () => {
+    const body = { name: 'b', type: 'private', permissions: ['token:read'] };
+    const { id, key } = (await callVault(vault.daemon, vault.management, 'createApplication', { body })).body;
+    const list = (daemon: ServedStore['daemon']) => callVault(daemon, key, 'listTokens');
+    const update = (daemon: ServedStore['daemon'], permission: string) =>
+      callVault(daemon, vault.management, 'updateApplication', { id, body: { name: 'b', permissions: [permission] } });
+    await vault.query('CREATE TEMPORARY TABLE kept_rows AS SELECT * FROM vault.application');
+    const [last] = await vault.query('SELECT max(sequence) FROM vault.audit');
+    expect(await update(vault.daemon, 'token:create')).toMatchObject({ status: 200 });
+    // This daemon opens the audit at the row that is lost.
+    const beside = await serve(vault.at);
+    expect(await list(beside)).toMatchObject({ status: 403 });
+    await vault.query(`DELETE FROM vault.audit WHERE sequence > ${last}`);
+    await vault.query('DELETE FROM vault.application');
+    await vault.query('INSERT INTO vault.application OVERRIDING SYSTEM VALUE SELECT * FROM kept_rows');
+    expect(await update(await serve(vault.at), 'token:read')).toMatchObject({ status: 200 });
+    expect(await list(beside)).toMatchObject({ status: 200 });
+  });
+
   it('refuses every call after a row that another process did not write', async () => {
     await read();
     await vault.query(`INSERT INTO vault.audit SELECT sequence + 1, at, link, sealed FROM vault.audit

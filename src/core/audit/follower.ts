@@ -49,6 +49,8 @@ export interface StampedRecord extends Pick<ReadRecord, 'id' | 'revision'> {
 
 /** The records that an identity consists of, at the state in which they were read. */
 export interface Stamp {
+  /** The map that knows them. A follower that opens the audit again has another one. */
+  readonly map: AuthorityMap;
   readonly tenant_id: string;
   readonly changed: number;
   readonly records: readonly StampedRecord[];
@@ -281,14 +283,15 @@ export function createFollower({ store, keyring }: Parts) {
      * the tenant has changed since.
      */
     stampOf(tenant_id: string, sequence: number, records: Stamp['records']): Stamp {
-      const changed = state?.map.changedAt(tenant_id);
-      if (changed === undefined || changed > sequence) throw new Problem('write_conflict');
-      return { tenant_id, changed, records };
+      const map = state?.map;
+      const changed = map?.changedAt(tenant_id);
+      if (map === undefined || changed === undefined || changed > sequence) throw new Problem('write_conflict');
+      return { map, tenant_id, changed, records };
     },
 
     /** Returns whether none of the records has changed since. */
-    isUnchanged({ tenant_id, changed, records }: Stamp): boolean {
-      if (state?.map.changedAt(tenant_id) !== changed) return false;
+    isUnchanged({ map, tenant_id, changed, records }: Stamp): boolean {
+      if (state?.map !== map || map.changedAt(tenant_id) !== changed) return false;
       return records.every(({ table, ...one }) => isCurrentNow(table, { tenant_id, ...one }));
     },
   };
