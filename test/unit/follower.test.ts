@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
@@ -191,6 +192,21 @@ describe('a vault that is open', () => {
     await close();
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
     expect(await read(await opened(vault.file), vault.apiKey)).toMatchObject(OK);
+  });
+
+  it('gives no stamp to records that were read before their tenant changed', async () => {
+    const vault = await fileVault(0);
+    const { store, keyring, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    const follower = createFollower({ store, keyring });
+    await follower.follow();
+    const { sequence } = follower.known();
+    expect(follower.stampOf(vault.tenantId, sequence, [])).toMatchObject({ tenant_id: vault.tenantId });
+    await withVault(vault.file, (other) =>
+      callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
+    );
+    await follower.follow();
+    expect(() => follower.stampOf(vault.tenantId, sequence, [])).toThrow('write_conflict');
+    await close();
   });
 
   const END = '(SELECT max(sequence) FROM audit)';
