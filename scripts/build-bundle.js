@@ -17,7 +17,7 @@ const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
 
 /**
- * Options of every bundle of the product. Packages with native code or cryptography stay external, as published.
+ * Options of every bundle of the product. Packages with native code, and those that open a vault, stay external, as published.
  *
  * @type {import('esbuild').BuildOptions}
  */

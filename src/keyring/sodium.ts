@@ -8,7 +8,7 @@ import { loadedOnce } from '../core/loaded-once.ts';
 /** The functions of libsodium that the keyring uses. Synchronous once loaded. */
 export type Sodium = typeof sodium;
 
-/** The larger libsodium, for passphrases, sealed exports and their keys. */
+/** The larger libsodium, for passphrases. */
 export type LargeSodium = typeof sumo;
 
 /** Loads libsodium at the first call of the process. Later calls resolve to the same library. */

@@ -136,12 +136,12 @@ const LAYERS: readonly Layer[] = [
       'src/vault/dev-clock.ts',
       'src/vault/file-commands.ts',
       'src/vault/move.ts',
+      'src/vault/open-token-export.ts',
       'src/vault/place.ts',
       'src/vault/report-error.ts',
       'src/vault/resettable.ts',
       'src/vault/snapshots.ts',
       'src/vault/store-vault.ts',
-      'src/vault/transfer.ts',
       'package.json',
     ],
     mayAsTypes: ['src/keyring/credential.ts', 'src/vault/key-holder.ts'],
@@ -211,6 +211,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'cli-table3': 'src/cli/',
   'csv-parse': 'src/cli/',
   'csv-stringify': 'src/cli/',
+  'age-encryption': 'src/cli/commands/transfer/',
   execa: 'src/cli/commands/dev/',
   uuidv7: 'src/vault/system-random.ts',
 };
@@ -232,6 +233,7 @@ export const HEAVY = [
   'cli-table3',
   'csv-parse',
   'csv-stringify',
+  'age-encryption',
   'execa',
 ] as const;
 

@@ -4,7 +4,7 @@ import { codeOf, type Rule } from './rules.ts';
  * The key of a sealed value. `carried` keys outlive a tenant, a rotation of its keys and the master key, so no value
  * under one contains data of tokens or a key. `given` functions seal under the key of their caller.
  */
-type SealingKey = 'slot' | 'master' | 'tenant' | 'carried' | 'export' | 'given';
+type SealingKey = 'slot' | 'master' | 'tenant' | 'carried' | 'given';
 
 /** Everything that the product seals: the file, the call as written, its key and what it seals. */
 export const SEALED: readonly (readonly [file: string, call: string, key: SealingKey, what: string])[] = [
@@ -38,11 +38,6 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
   ['src/core/reply-codec.ts', 'keyring.seal(contextOf(clear', 'tenant', 'ids; a new API key'],
   ['src/core/tokens/tokenize.ts', 'prepared.seal(prepared.ids.next(', 'tenant', 'a token, by sealToken'],
   ['src/core/tokens/tokenize.ts', 'prepared.seal(next.value', 'tenant', 'a token, by sealToken'],
-
-  ['src/keyring/sealed-stream.ts', 'crypto_secretstream_xchacha20poly1305_init_push(key', 'export', 'an export'],
-  ['src/keyring/sealed-stream.ts', 'crypto_secretstream_xchacha20poly1305_push(state, chunk', 'export', 'an export'],
-  ['src/keyring/sealed-stream.ts', 'crypto_box_seal(key, seal.public_key', 'export', 'the key of an export'],
-  ['src/keyring/transfer-key.ts', 'crypto_box_seal(new Uint8Array(0', 'export', 'nothing: checks a public key'],
 ];
 
 /** Matches a call that seals, with at most two arguments. */

@@ -98,14 +98,18 @@ function onTerminal(command: string): readonly [string, readonly string[]] | und
   return process.platform === 'darwin' ? ['script', ['-q', '/dev/null', 'sh', '-c', command]] : undefined;
 }
 
-/** Runs a `vault` command on a terminal and types each answer when its question appears. */
+/** Runs a `vault` command, or another program, on a terminal and types each answer when its question appears. */
 export function startOnTerminal(
   line: string,
-  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+  options: {
+    readonly cwd: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly program?: string | undefined;
+  },
   answers: readonly (readonly [question: string, answer: string])[] = [],
 ): Promise<Ended> | undefined {
   // Without exec a shell may handle Ctrl-C and set its own exit code.
-  const terminal = onTerminal(`exec '${process.execPath}' '${VAULT_BIN}' ${line}`);
+  const terminal = onTerminal(`exec ${options.program ?? `'${process.execPath}' '${VAULT_BIN}'`} ${line}`);
   if (terminal === undefined) return undefined;
   const env = cleanEnvironment({ TERM: 'xterm-256color', ...options.env });
   const child = spawn(terminal[0], [...terminal[1]], { cwd: options.cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });

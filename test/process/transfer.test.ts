@@ -1,14 +1,18 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { armor } from 'age-encryption';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Command, cleanEnvironment, type Ran, startServe } from '../scripts/run-script.ts';
-import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { isThere, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 const CARDS =
   'pan,mm,yyyy,who\n4242424242424242,1,2031,"Ann, B"\n4242424242424241,1,2031,\n378282246310005,12,2032,C\n';
 const MAP = ['--type', 'card', '--map', 'number=pan', '--map', 'expiration_month=mm', '--map', 'metadata.who=who'];
+
+/** The bytes in a chunk of an encrypted export. */
+const CHUNK = 64 * 1024;
 
 let place: Place;
 let cwd: string;
@@ -39,6 +43,9 @@ async function keyWith(file: string, permission: string): Promise<string> {
 
 const lines = (count: number, id: (n: number) => object = (n) => ({ id: `row-${n}` })) =>
   Array.from({ length: count }, (_, n) => `${JSON.stringify({ ...id(n), type: 'token', data: { n } })}\n`).join('');
+
+/** Rows that are longer than a chunk of an encrypted export (64 KiB). */
+const FEW_LONG = lines(4).replaceAll('"n":', `"long":"${'x'.repeat(100_000)}","n":`);
 
 /** Starts a command on a file and kills it once `until` resolves to true. Resolves to the signal. */
 async function killed(
@@ -81,15 +88,7 @@ it('an export to standard output rejects --output formats that it cannot print',
 
 const isDone = (ran: Ran) => expect(ran).toMatchObject({ exitCode: 0 });
 
-it('a byte order mark before a passphrase is ignored', async () => {
-  await make('two.db');
-  writeFileSync(inside('marked'), '\ufeffanchor marble window thread\r\n', { mode: 0o600 });
-  writeFileSync(inside('plain'), 'anchor marble window thread', { mode: 0o600 });
-  isDone(await vault('one.db', ['export', '--seal-passphrase-file', 'marked', '--out', 'sealed']));
-  isDone(await vault('two.db', ['import', 'sealed', '--seal-passphrase-file', 'plain']));
-});
-
-it('moves sealed tokens from one vault to another, and names refused rows', {
+it('moves encrypted tokens from one vault to another, and names refused rows', {
   timeout: 60_000,
 }, async () => {
   await make('two.db');
@@ -109,18 +108,13 @@ it('moves sealed tokens from one vault to another, and names refused rows', {
   expect(refused).toMatchObject({ line: 3, status: 400, code: 'invalid_request' });
   expect(readFileSync(inside('errors.ndjson'), 'utf8')).not.toContain('424242');
 
-  const { recipient } = await result('two.db', ['keygen', '--out', 'two.secret']);
-  if (process.platform !== 'win32') expect(statSync(inside('two.secret')).mode & 0o777).toBe(0o600);
-  const sealed = ['export', '--recipient', recipient, '--out', 'cards.sealed'];
-  expect(await result('one.db', sealed)).toMatchObject({ tokens: 2, view: 'full', sealed: 'recipient' });
-  expect(readFileSync(inside('cards.sealed')).includes('4242424242424242')).toBe(false);
-  expect(await vault('one.db', sealed)).toMatchObject({ exitCode: 6 });
-  expect(await vault('two.db', ['import', 'cards.sealed'])).toMatchObject({
-    exitCode: 2,
-    stderr: expect.stringContaining('--identity'),
-  });
-  expect(await vault('two.db', ['import', 'cards.sealed', '--identity', 'one.db.key'])).toMatchObject({ exitCode: 10 });
-  const imported = await result('two.db', ['import', 'cards.sealed', '--identity', 'two.secret']);
+  const { recipient } = await result('two.db', ['keygen', '--out', 'two.txt']);
+  if (process.platform !== 'win32') expect(statSync(inside('two.txt')).mode & 0o777).toBe(0o600);
+  const encrypted = ['export', '--recipient', recipient, '--out', 'cards.age'];
+  expect(await result('one.db', encrypted)).toMatchObject({ tokens: 2, view: 'full', encrypted: 'recipient' });
+  expect(readFileSync(inside('cards.age')).includes('4242424242424242')).toBe(false);
+  expect(await vault('one.db', encrypted)).toMatchObject({ exitCode: 6 });
+  const imported = await result('two.db', ['import', 'cards.age', '--identity', 'two.txt']);
   expect(imported).toEqual({ created: 2, skipped: 0, failed: 0 });
   const [one, two] = [
     await vault('one.db', ['export', '--plaintext']),
@@ -145,13 +139,7 @@ it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_0
     [['export'], '--recipient'],
     [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
     [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works only with --file'],
-    [['export', '--recipient', 'x'], '--recipient must be a public key'],
-    // A point of low order: anybody could open an export that is sealed for it.
-    [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient must be a public key'],
-    [
-      ['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'],
-      '--recipient must be a public key',
-    ],
+    [['export', '--recipient', 'x'], '--recipient is not an X25519 public key of age'],
     [['export', '--plaintext', '--format', 'xml'], '--format'],
     [['import', 'none.ndjson'], 'none.ndjson'],
     [['import', 'one.csv'], '--type'],
@@ -282,12 +270,15 @@ it('reports what to correct when the file cannot be imported', { timeout: 60_000
   expect(await ended(importing('quote.csv', `${header}"4242424242424242,1,2031,A\n`))).toEqual(nothing);
   expect(await ended(importing('binary.ndjson', Uint8Array.of(0xff, 0xfe, 0, 1, 2), []))).toEqual(nothing);
 
-  const [own, other] = ['own.key', 'other.key'];
-  const { recipient } = await result('one.db', ['keygen', '--out', own]);
-  await result('one.db', ['keygen', '--out', other]);
-  await vault('one.db', ['export', '--recipient', recipient, '--out', 'sealed']);
-  const sealed = await vault('one.db', ['import', 'sealed', '--identity', other]);
-  expect(sealed).toMatchObject({ exitCode: 10, stderr: expect.stringMatching(/\nvault: nothing was imported\n$/) });
+  const { recipient } = await result('one.db', ['keygen', '--out', 'own.txt']);
+  await result('one.db', ['keygen', '--out', 'other.txt']);
+  await result('one.db', ['export', '--recipient', recipient, '--out', 'tokens.age']);
+  const journaled = ['import', 'tokens.age', '--identity', 'other.txt', '--resume', 'not-made'];
+  expect(await vault('one.db', journaled)).toMatchObject({
+    exitCode: 10,
+    stderr: expect.stringContaining('no key of --identity'),
+  });
+  expect(existsSync(inside('not-made'))).toBe(false);
 
   const half = `${header}4242424242424242,1,2031,A\n378282246310005,12,2032,C\n4242424242424242,1\n`;
   const stopped = await importing('half.csv', half);
@@ -345,4 +336,61 @@ it('is completed by the next run after a kill', { timeout: 180_000 }, async () =
   expect(await result('one.db', ['export', '--plaintext', '--out', 'out'])).toMatchObject({ tokens: count });
   expect(readFileSync(inside('out'), 'utf8').trim().split('\n')).toHaveLength(count);
   expect(await result('one.db', ['doctor'])).toMatchObject({ ok: true });
+});
+
+it.runIf(isThere('script') && isThere('age'))(
+  'the program age and a vault open files of each other',
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    const env = { VAULT_FILE: 'one.db', VAULT_API_KEY: keys.get('one.db') ?? '' };
+    const age = (...words: readonly string[]) => execFileSync('age', words, { cwd, encoding: 'latin1' });
+    const recipientOf = (file: string) => execFileSync('age-keygen', ['-y', file], { cwd, encoding: 'utf8' }).trim();
+    const importAgain = async (words: Command, stdin = '') =>
+      expect(await vault('one.db', words, {}, stdin)).toMatchObject({
+        stdout: '{"created":0,"skipped":4,"failed":0}\n',
+      });
+    isDone(await vault('one.db', ['import', '-'], {}, FEW_LONG));
+    await result('one.db', ['export', '--plaintext', '--out', 'plain']);
+    await result('one.db', ['keygen', '--out', 'ours']);
+    execFileSync('age-keygen', ['-o', 'theirs'], { cwd, stdio: 'ignore' });
+    const recipients = `--recipient ${recipientOf('ours')} --recipient ${recipientOf('theirs')}`;
+    isDone(await vault('one.db', `export ${recipients} --out both.age`));
+    for (const name of ['ours', 'theirs']) {
+      expect(age('-d', '-i', name, 'both.age')).toBe(readFileSync(inside('plain'), 'latin1'));
+      age('-e', '-i', name, '-o', `${name}.age`, 'plain');
+      await importAgain(`import ${name}.age --identity ${name}`);
+      await importAgain(`import - --identity ${name}`, age('-e', '-a', '-i', name, 'plain'));
+    }
+
+    const typed = 'anchor marble window thread';
+    const type = async (line: string, program: string | undefined, ...prompts: readonly string[]) => {
+      const answers = prompts.map((prompt) => [prompt, `${typed}\r`] as const);
+      expect(await startOnTerminal(line, { cwd, env, program }, answers)).toMatchObject({ exitCode: 0 });
+    };
+    await type('export --out ours.pass', undefined, 'Passphrase for the export', 'Repeat');
+    await type('-d -o opened ours.pass', 'age', 'Enter passphrase');
+    expect(readFileSync(inside('opened'))).toEqual(readFileSync(inside('plain')));
+    await type('-p -o theirs.pass plain', 'age', 'Enter passphrase', 'Confirm passphrase');
+    await type('import theirs.pass', undefined, 'Passphrase of the export');
+    // A byte order mark before the passphrase is ignored.
+    writeFileSync(inside('phrase'), `\ufeff${typed}\r\n`, { mode: 0o600 });
+    await importAgain('import theirs.pass --age-passphrase-file phrase');
+  },
+);
+
+it('imports the rows before a cut, from a file and from a pipe', { timeout: 60_000 }, async () => {
+  isDone(await vault('one.db', ['import', '-'], {}, FEW_LONG));
+  const { recipient } = await result('one.db', ['keygen', '--out', 'own']);
+  await result('one.db', ['export', '--recipient', recipient, '--out', 'whole.age']);
+  const whole = readFileSync(inside('whole.age'));
+  writeFileSync(inside('cut.age'), whole.subarray(0, -CHUNK));
+  for (const [n, [file, stdin]] of [['cut.age'], ['-', armor.encode(whole).slice(0, -CHUNK)]].entries()) {
+    await make(`${n}.db`);
+    const env = { VAULT_FILE: `${n}.db`, VAULT_API_KEY: keys.get(`${n}.db`) ?? '' };
+    const cut = await place.process(`import ${file} --identity own`, env, stdin);
+    expect(cut).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('the import stopped: 3 created, 0') });
+    expect(cut.stderr).toMatch(/^vault: the encrypted file is damaged, or was cut off \(.*\)\nhint: copy the file/);
+  }
 });

@@ -6,6 +6,6 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-recipient=$(vault keygen --out "$folder/secret" --field recipient)   # the target of the tokens
+recipient=$(vault keygen --out "$folder/identity" --field recipient)   # the target of the tokens
 vault export --file "$1" --recipient "$recipient" --out "$folder/tokens"   # their source
-vault import --file "$2" "$folder/tokens" --identity "$folder/secret"
+vault import --file "$2" "$folder/tokens" --identity "$folder/identity"

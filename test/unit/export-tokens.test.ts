@@ -6,7 +6,7 @@ import type { Client } from '../../src/contract/call.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import type { ExportView } from '../../src/maintenance/export-tokens.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { openTokenExport } from '../../src/vault/transfer.ts';
+import { openTokenExport } from '../../src/vault/open-token-export.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';

@@ -7,13 +7,11 @@ import { followMasterKey } from '../../src/keyring/follow-master-key.ts';
 import { findSlot } from '../../src/keyring/slots.ts';
 import { loadSodium, type Sodium, sodiumVersion } from '../../src/keyring/sodium.ts';
 import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
-import { createTransferKey, openPieces, sealPieces } from '../../src/vault/transfer.ts';
 
 const KEY = new Uint8Array(32).fill(3);
 const CONTEXT = new Uint8Array(8);
 const CREDENTIAL: Credential = { kind: 'key_file', key: KEY };
 const NOW = 1_700_000_000_000;
-const PASSPHRASE = 'correct horse battery';
 
 let sodium: Sodium;
 let keyring: Keyring;
@@ -24,16 +22,6 @@ beforeAll(async () => {
   ({ keyring, header } = await createKeyring(CREDENTIAL, { now: NOW }));
   damaged = { ...header, mac: header.mac.map((byte) => byte ^ 1) };
 });
-
-async function* piecesOf<T>(...list: readonly T[]): AsyncGenerator<T> {
-  yield* list;
-}
-
-async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const all: Uint8Array[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all);
-}
 
 describe('the keyring refuses', () => {
   it('a key of another size for sealing', () => {
@@ -80,22 +68,6 @@ describe('the keyring refuses', () => {
     const following = await followMasterKey(header, CREDENTIAL, read);
     await expect(following.refresh()).rejects.toBe(broken);
     following.close();
-  });
-
-  it('a recipient to which no secret key belongs', async () => {
-    const recipient = `vault-transfer-1:${Buffer.alloc(32).toString('base64url')}`;
-    await expect(sealPieces({ recipient }, piecesOf('text'))).rejects.toMatchObject({ code: 'usage' });
-  });
-
-  it('a secret key for data sealed with a passphrase, and a chunk shorter than its tag', async () => {
-    const { secret, recipient } = await createTransferKey();
-    const byPassphrase = await joined(await sealPieces({ passphrase: PASSPHRASE }, piecesOf('text')));
-    const open = async (sealed: Uint8Array) => joined(await openPieces({ secret }, piecesOf(sealed)));
-    await expect(open(byPassphrase)).rejects.toMatchObject({ hint: 'set --seal-passphrase-file' });
-    const sealed = await joined(await sealPieces({ recipient }, piecesOf('text')));
-    const head = sealed.length - (4 + 17 + 'text'.length);
-    const short = Buffer.concat([sealed.subarray(0, head), Buffer.from([0, 0, 0, 1, 0])]);
-    await expect(open(short)).rejects.toMatchObject({ code: 'damaged' });
   });
 });
 

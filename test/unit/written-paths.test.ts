@@ -6,12 +6,12 @@ import { WRITTEN } from '../checks/paths-things.ts';
 
 /** The flags with a path that no command creates or replaces, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
+  '--age-passphrase-file': 'read',
   '--api-key-file': 'read',
   '--ca-file': 'read',
   '--identity': 'read',
   '--passphrase-file': 'read',
   '--new-passphrase-file': 'read',
-  '--seal-passphrase-file': 'read',
   '--seed-file': 'read',
   '--tls-cert': 'read',
   '--tls-key': 'read',

@@ -49,9 +49,11 @@ export const LOCAL_COMMANDS = [
     'snapshot delete': ['defineSnapshotDelete', 'Delete a snapshot'],
     reset: ['defineReset', 'Remove all tokens and keep the applications'],
   }),
-  ...commandsOf(() => import('./transfer/export.ts'), { export: ['defineExport', 'Export tokens, sealed by default'] }),
+  ...commandsOf(() => import('./transfer/export.ts'), {
+    export: ['defineExport', 'Export tokens, encrypted by default'],
+  }),
   ...commandsOf(() => import('./transfer/import.ts'), { import: ['defineImport', 'Import tokens from NDJSON or CSV'] }),
-  ...commandsOf(() => import('./keys/keygen.ts'), { keygen: ['defineKeygen', 'Create a key pair for sealed exports'] }),
+  ...commandsOf(() => import('./transfer/keygen.ts'), { keygen: ['defineKeygen', 'Create a key pair for exports'] }),
   ...commandsOf(() => import('./file/doctor.ts'), {
     doctor: ['defineDoctor', 'Check every record, index and counter'],
   }),

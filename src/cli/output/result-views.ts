@@ -143,7 +143,7 @@ export const RESULT_VIEWS = {
   snapshot: one(SNAPSHOT, { columns: ['name', 'saved_at', 'tokens', 'bytes'], idMember: 'name' }),
   snapshotList: list(SNAPSHOT, { idMember: 'name' }),
   reset: one({ removed_tokens: NUMBER, ...SIZES, ...DAMAGED }, { columns: ['removed_tokens'], rest: true }),
-  export: one({ file: TEXT, tokens: NUMBER, view: TEXT, sealed: TEXT }),
+  export: one({ file: TEXT, tokens: NUMBER, view: TEXT, encrypted: TEXT }),
   import: one({ created: NUMBER, skipped: NUMBER, failed: NUMBER }),
   profile: one(PROFILE, { columns: ['name'], rest: true, idMember: 'name' }),
   profileList: list(PROFILE, { idMember: 'name' }),

@@ -1,6 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
-import type { NamedSeal } from '../../../vault/transfer.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
 import type { ExitCode } from '../../exit-codes.ts';
 import { FLAGS, flag } from '../../global-flags.ts';
@@ -13,14 +12,15 @@ import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
+import { encryptPieces } from './age-file.ts';
+import { chooseEncryption, ENCRYPT_FLAGS } from './age-keys.ts';
 import { pageExport } from './page-export.ts';
-import { chooseSeal, SEAL_FLAGS } from './seal-flags.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 const EXPORT_FLAGS = {
   out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
   format: flag('--format <format>', 'ndjson or csv (default: ndjson)', 'VAULT_EXPORT_FORMAT'),
-  masked: flag('--masked', 'export only the masked forms, unsealed by default; not with --url'),
+  masked: flag('--masked', 'export only the masked forms, in plaintext by default; not with --url'),
   tenant: flag('--tenant <id>', 'the tenant to export (default: the only one)', 'VAULT_TENANT_ID'),
 };
 
@@ -50,15 +50,15 @@ interface Source {
   close(): Promise<void>;
 }
 
-/** `vault export`: writes the tokens to a file, sealed unless --plaintext is given. */
+/** `vault export`: writes the tokens to a file of age, or to plaintext with --plaintext. */
 export const defineExport = printing({
-  flags: { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile },
+  flags: { ...EXPORT_FLAGS, ...ENCRYPT_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile },
   view: RESULT_VIEWS.export,
   help: HELP,
   examples: [
-    'vault export --recipient KEY --out tokens.sealed',
+    'vault export --recipient age1… --out tokens.age',
     'vault export --masked --format csv --out masked.csv',
-    'vault export --url http://127.0.0.1:8484 \\\n    --seal-passphrase-file phrase.txt --out tokens.sealed',
+    'vault export --url http://127.0.0.1:8484 \\\n    --age-passphrase-file phrase.txt --out tokens.age',
   ],
   work: exportTokens,
 });
@@ -68,9 +68,9 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
   const format = formatOf(name);
   const out = outputPath(named.out);
   if (out === undefined) requireLines(command.flags, 'use --format csv for CSV rows');
-  const seal = await chooseSeal(command.read(SEAL_FLAGS), { sharable: masked });
-  if (out === undefined && seal !== undefined && isTerminal()) {
-    throw new Fault('usage', 'a sealed export cannot be printed on a terminal', { hint: 'set --out (VAULT_OUT)' });
+  const encryption = await chooseEncryption(command.read(ENCRYPT_FLAGS), { sharable: masked });
+  if (out === undefined && encryption !== undefined && isTerminal()) {
+    throw new Fault('usage', 'an encrypted export cannot be printed on a terminal', { hint: 'set --out (VAULT_OUT)' });
   }
   const source = await openSource(command, masked, tenant);
   const line = progressLine('exporting');
@@ -80,7 +80,7 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
       tokens = done;
       line.show(done, Math.max(done, total));
     });
-    const pieces = withSeal(seal, text);
+    const pieces = encryption === undefined ? text : encryptPieces(encryption.encrypter, text);
     if (out === undefined) for await (const piece of pieces) await writeOut(piece);
     else await writeWholeFile('--out', out, pieces);
   } catch (error) {
@@ -91,8 +91,7 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
     line.end();
     await source.close();
   }
-  const sealed = seal === undefined ? 'no' : 'recipient' in seal ? 'recipient' : 'passphrase';
-  return out === undefined ? undefined : { file: out, tokens, view: source.view, sealed };
+  return out === undefined ? undefined : { file: out, tokens, view: source.view, encrypted: encryption?.by ?? 'no' };
 }
 
 async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
@@ -112,7 +111,7 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
   }
   const place = placeOf(target);
   const credential = await readCredential(place, flags, env);
-  const { openTokenExport } = await import('../../../vault/transfer.ts');
+  const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
   const opened = await openTokenExport({ ...place, credential, tenantId, view });
   return {
@@ -153,12 +152,4 @@ const printCell = (value: Printable = ''): string => (typeof value === 'string' 
 
 async function printCsv(rows: readonly (readonly string[])[]): Promise<string> {
   return (await import('../../output/csv.ts')).csvText(rows);
-}
-
-async function* withSeal(
-  seal: NamedSeal | undefined,
-  pieces: AsyncIterable<string>,
-): AsyncGenerator<string | Uint8Array> {
-  if (seal === undefined) yield* pieces;
-  else yield* await (await import('../../../vault/transfer.ts')).sealPieces(seal, pieces);
 }

@@ -14,13 +14,13 @@ import { withProfile } from '../../profiles/with-profile.ts';
 import { printByteSize } from '../../quantities.ts';
 import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
+import { DECRYPT_FLAGS } from './age-keys.ts';
 import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
 import type { ImportRow } from './import-row.ts';
 import { type ImportCounts, importRows } from './import-rows.ts';
 import { decodeText, type InputFile, openInput, readLines } from './input-file.ts';
 import { openErrorFile, reportEnding, reportInterrupt } from './report-import.ts';
-import { OPEN_FLAGS } from './seal-flags.ts';
 import { reasonOf } from './send-row.ts';
 
 const IMPORT_FLAGS = {
@@ -59,10 +59,10 @@ const MAX_REPORTED = 5;
 export function defineImport(command: Command, finish: Finish): void {
   command.argument('<file>', 'the file to import; - for standard input');
   const target = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
-  addFlags(command, { ...IMPORT_FLAGS, map: MAP_FLAG, ...OPEN_FLAGS, ...target, ...FLAGS.output });
+  addFlags(command, { ...IMPORT_FLAGS, map: MAP_FLAG, ...DECRYPT_FLAGS, ...target, ...FLAGS.output });
   command.addHelpText('after', HELP);
   addExamples(command, [
-    'vault import tokens.sealed --identity secret',
+    'vault import tokens.age --identity identity.txt',
     'vault import cards.csv --type card --map number=pan --map metadata.customer=id',
     'vault import tokens.ndjson --resume import.journal --errors rejected.ndjson',
   ]);
@@ -71,7 +71,7 @@ export function defineImport(command: Command, finish: Finish): void {
     const env = await withProfile(flags, process.env);
     const print = createPrinter(flags, env, RESULT_VIEWS.import);
     const target = chooseTarget(flags, env);
-    const read = readFlags({ ...IMPORT_FLAGS, ...OPEN_FLAGS }, flags, env);
+    const read = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS }, flags, env);
     const toRows = rowReader(path, read, flags, env);
     const apiKey = await readApiKey(flags, env);
     const input = await openInput(path, read);

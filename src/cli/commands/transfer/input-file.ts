@@ -3,20 +3,21 @@ import { Fault } from '../../../core/fault.ts';
 import { reasonOf } from '../../error-reason.ts';
 import type { FlagValues } from '../../global-flags.ts';
 import { readNamed } from '../../secret-file.ts';
+import { decryptFile, isAgeFile, lookAhead } from './age-file.ts';
+import { chooseDecrypter, type DECRYPT_FLAGS } from './age-keys.ts';
 import type { ImportRow } from './import-row.ts';
-import { chooseOpener, type OPEN_FLAGS } from './seal-flags.ts';
 
 /** The maximum length of a line, larger than any request body. */
 const MAX_LINE = 16 * 1024 * 1024;
 
-/** The input of an import, unsealed. */
+/** The input of an import, decrypted. */
 export type InputFile = Awaited<ReturnType<typeof openInput>>;
 
 /**
- * Opens a file or, for `-`, standard input. Unseals a sealed file with the credential in the flags. Rejects with the
- * fault `usage`.
+ * Opens a file or, for `-`, standard input. Decrypts a file of age with the keys in the flags. Rejects with the faults
+ * `usage`, `wrong_credential` and `invalid_data`.
  */
-export async function openInput(path: string, flags: FlagValues<typeof OPEN_FLAGS>) {
+export async function openInput(path: string, flags: FlagValues<typeof DECRYPT_FLAGS>) {
   let read = 0;
   const pieces = (async function* () {
     // Open the stream on the first read: an unread stream would end the process when it fails.
@@ -32,9 +33,9 @@ export async function openInput(path: string, flags: FlagValues<typeof OPEN_FLAG
   })();
   /** The size in bytes, before decryption; undefined for a stream. */
   const size = path === '-' ? undefined : await sizeOf(path);
-  const { isSealed, openPieces } = await import('../../../vault/transfer.ts');
-  const { start, all } = await lookAhead(pieces);
-  const bytes = (await isSealed(start)) ? await openPieces(await chooseOpener(flags), all) : all;
+  const opened = await lookAhead(pieces);
+  const isEncrypted = isAgeFile(opened.start);
+  const bytes = isEncrypted ? await decryptFile(opened, (file) => chooseDecrypter(flags, file)) : opened.all;
   return { bytes, size, bytesRead: () => read };
 }
 
@@ -48,26 +49,6 @@ async function sizeOf(path: string): Promise<number | undefined> {
 
 function unreadable(path: string, cause: unknown): Fault {
   return new Fault('usage', `${path} cannot be read (${reasonOf(cause)})`, { cause });
-}
-
-/** The number of bytes that show whether a file is sealed. */
-const START_BYTES = 4;
-
-/** Resolves to the first bytes of a stream, and to the whole stream with these bytes. */
-async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
-  const seen: Uint8Array[] = [];
-  let start = Buffer.alloc(0);
-  while (start.length < START_BYTES) {
-    const { done, value } = await pieces.next();
-    if (done === true) break;
-    seen.push(value);
-    start = Buffer.concat([start, value]);
-  }
-  const all = (async function* () {
-    yield* seen;
-    yield* pieces;
-  })();
-  return { start, all };
 }
 
 /** Decodes a UTF-8 stream without its byte order mark. Throws the fault `invalid_data`. */

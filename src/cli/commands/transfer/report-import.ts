@@ -51,7 +51,7 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const words = countWords(counts);
   const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
-    // Add nothing to a wrong command line, which is already reported. The fault of a sealed file has its own hint.
+    // Add nothing to a wrong command line, which is already reported. Other faults have their own hint.
     if (fault !== 'usage')
       report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {

@@ -1,0 +1,151 @@
+import type { Decrypter, Encrypter } from 'age-encryption';
+import { Fault } from '../../../core/fault.ts';
+import { type FlagValues, flag } from '../../global-flags.ts';
+import { canPrompt, promptSecret } from '../../prompt.ts';
+import { readSecretFile } from '../../secret-file.ts';
+import { decodeText } from '../../text-reader.ts';
+import { confirmPassphrase, WEAK_PASSPHRASE_FLAGS } from '../keys/new-credential.ts';
+import { streamOf } from './age-file.ts';
+
+const PASSPHRASE_FLAG = {
+  agePassphraseFile: flag('--age-passphrase-file <path>', 'a file with the passphrase of an encrypted export'),
+};
+
+/** The recipients or the passphrase that an export is encrypted for. */
+export const ENCRYPT_FLAGS = {
+  recipient: {
+    ...flag('--recipient <key>', 'encrypt for this key of age, age1…; repeatable (comma-separated in VAULT_RECIPIENT)'),
+    repeatable: true,
+  },
+  ...PASSPHRASE_FLAG,
+  ...WEAK_PASSPHRASE_FLAGS,
+  plaintext: flag('--plaintext', 'do not encrypt: anybody with the file can read the tokens'),
+} as const;
+
+/** The keys that open an encrypted export. */
+export const DECRYPT_FLAGS = {
+  identity: flag('--identity <path>', 'a file with secret keys, from `vault keygen` or `age-keygen`'),
+  ...PASSPHRASE_FLAG,
+};
+
+/** The X25519 keys of age, in Bech32. The package also accepts keys of kinds that `vault import` does not read. */
+const RECIPIENT = /^age1[02-9ac-hj-np-z]{58}$/;
+const IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
+
+/** The encrypter of an export, and the kind of key that opens the export. */
+export interface Encryption {
+  readonly by: 'recipient' | 'passphrase';
+  readonly encrypter: Encrypter;
+}
+
+/**
+ * Resolves to the encrypter of an export, or to undefined for an export in plaintext. Without flags, prompts for a
+ * passphrase on a terminal. Rejects with the fault `usage` for conflicting flags, for none without a terminal and for
+ * a key that is not an X25519 recipient, and with `weak_passphrase`.
+ */
+export async function chooseEncryption(
+  { recipient: recipients, agePassphraseFile: file, weakPassphrase, plaintext }: FlagValues<typeof ENCRYPT_FLAGS>,
+  { sharable }: { readonly sharable: boolean },
+): Promise<Encryption | undefined> {
+  if ([recipients.length > 0, file !== undefined, plaintext].filter(Boolean).length > 1) {
+    throw new Fault('usage', 'only one of --recipient, --age-passphrase-file and --plaintext can be given');
+  }
+  if (plaintext || (sharable && recipients.length === 0 && file === undefined)) return undefined;
+  const { Encrypter } = await import('age-encryption');
+  const encrypter = new Encrypter();
+  if (recipients.length === 0) {
+    encrypter.setPassphrase(await newPassphrase(file, weakPassphrase));
+    return { by: 'passphrase', encrypter };
+  }
+  for (const text of recipients) {
+    const add = async () => {
+      encrypter.addRecipient(text);
+      // Only this rejects a point of low order, for which anybody could open the export.
+      await encrypter.encrypt(streamOf([]));
+    };
+    if (RECIPIENT.test(text) && (await succeeds(add))) continue;
+    // Show no other text, which may be a secret key.
+    const shown = /^age1\w*$/.test(text) ? `--recipient ${text}` : '--recipient';
+    throw new Fault('usage', `${shown} is not an X25519 public key of age`, {
+      hint: 'pass a key (age1…) of `vault keygen` or `age-keygen`; for others, run `vault export --plaintext | age -r KEY`',
+    });
+  }
+  return { by: 'recipient', encrypter };
+}
+
+async function newPassphrase(file: string | undefined, allowWeak: boolean): Promise<string> {
+  if (file === undefined && !canPrompt()) {
+    throw new Fault('usage', 'an export must be encrypted, or --plaintext must be given', {
+      hint: 'set --recipient (VAULT_RECIPIENT), --age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE) or --plaintext',
+    });
+  }
+  const passphrase = await (file === undefined ? promptSecret('Passphrase for the export') : readPassphrase(file));
+  if (file === undefined) await confirmPassphrase(passphrase, allowWeak);
+  else (await import('../../../vault/admin.ts')).checkNewPassphrase(passphrase, allowWeak);
+  return passphrase;
+}
+
+/**
+ * Resolves to the decrypter of a file. Its keys are those of `--identity`, or a passphrase, for which it prompts on a
+ * terminal. Rejects with the fault `usage`. The decrypter rejects with `wrong_credential` if no key opens the file.
+ */
+export async function chooseDecrypter(
+  { identity, agePassphraseFile: file }: FlagValues<typeof DECRYPT_FLAGS>,
+  { byPassphrase }: { readonly byPassphrase: boolean },
+): Promise<Decrypter> {
+  const { Decrypter } = await import('age-encryption');
+  const decrypter = new Decrypter();
+  if (byPassphrase && file !== undefined) decrypter.addPassphrase(await readPassphrase(file));
+  else if (byPassphrase && canPrompt()) decrypter.addPassphrase(await promptSecret('Passphrase of the export'));
+  else if (!byPassphrase && identity !== undefined) await addIdentities(decrypter, identity);
+  else {
+    const hint = `set ${byPassphrase ? '--age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE)' : '--identity (VAULT_IDENTITY)'}`;
+    throw new Fault('usage', `the export is encrypted ${byPassphrase ? 'with a passphrase' : 'for a recipient'}`, {
+      hint,
+    });
+  }
+  // The decrypter asks its keys in order, and this one only if no other opens the file.
+  decrypter.addIdentity({
+    unwrapFileKey(): never {
+      const what = byPassphrase ? 'the passphrase does not open' : 'no key of --identity opens';
+      const hint = `pass the ${byPassphrase ? 'passphrase' : 'secret key of a --recipient'} of the export`;
+      throw new Fault('wrong_credential', `${what} the export`, { hint });
+    },
+  });
+  return decrypter;
+}
+
+/** Adds the keys of a file: one on each line, with empty lines and comments. */
+async function addIdentities(decrypter: Decrypter, path: string): Promise<void> {
+  const lines = (await readSecretFile('--identity', path))
+    .toString('utf8')
+    .split('\n')
+    .map((line) => line.trim());
+  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  if (keys.length === 0) throw new Fault('usage', `--identity: ${path} has no key`);
+  for (const key of keys) {
+    if (IDENTITY.test(key) && (await succeeds(() => decrypter.addIdentity(key)))) continue;
+    throw new Fault(
+      'usage',
+      `--identity: line ${lines.indexOf(key) + 1} of ${path} is not an X25519 secret key of age`,
+      {
+        hint: 'for SSH, plugin and post-quantum keys, run `age -d -i KEYS EXPORT | vault import -`',
+      },
+    );
+  }
+}
+
+/** Returns whether an operation of the package succeeds. Drops the error, which may contain a secret key. */
+async function succeeds(operation: () => unknown): Promise<boolean> {
+  try {
+    await operation();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function readPassphrase(path: string): Promise<string> {
+  const flag = '--age-passphrase-file';
+  return decodeText(flag, await readSecretFile(flag, path)).replace(/\r?\n$/, '');
+}

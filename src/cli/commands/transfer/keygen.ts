@@ -1,0 +1,27 @@
+import { Fault } from '../../../core/fault.ts';
+import { flag } from '../../global-flags.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { filePath } from '../../output-path.ts';
+import { writeWholeFile } from '../../whole-file.ts';
+import { printing } from '../printing.ts';
+
+const KEYGEN_FLAGS = { out: flag('--out <path>', 'a new file (0600) for the secret key (identity)') };
+
+/** `vault keygen --out K`: creates a key pair of age, X25519, as `age-keygen` does. The result is the public key. */
+export const defineKeygen = printing({
+  flags: KEYGEN_FLAGS,
+  view: RESULT_VIEWS.keygen,
+  help: `
+\`vault export --recipient\` takes the public key. \`vault import --identity\` takes the file with the secret key. The file is that of
+\`age-keygen\`, so \`age\` takes both, too.`,
+  examples: ['vault keygen --out identity.txt', 'recipient=$(vault keygen --out identity.txt --field recipient)'],
+  async work({ read }) {
+    const file = filePath('--out', read(KEYGEN_FLAGS).out);
+    if (file === undefined) throw new Fault('usage', '--out (VAULT_OUT) must be given');
+    const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
+    const identity = await generateX25519Identity();
+    const recipient = await identityToRecipient(identity);
+    await writeWholeFile('--out', file, `# public key: ${recipient}\n${identity}\n`);
+    return { file, recipient };
+  },
+});
