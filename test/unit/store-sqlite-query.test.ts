@@ -197,6 +197,7 @@ describe('errors of SQLite', () => {
       ['SQLITE_CORRUPT', 'integrity_failure'],
       ['SQLITE_CORRUPT_INDEX', 'integrity_failure'],
       ['SQLITE_NOTADB', 'integrity_failure'],
+      ['SQLITE_CONSTRAINT_UNIQUE', 'integrity_failure'],
     ] as const) {
       const told = toProblem(error(code));
       expect(told).toMatchObject({ code: problem });
@@ -205,7 +206,7 @@ describe('errors of SQLite', () => {
   });
 
   it('are unchanged when their code is unknown', () => {
-    for (const other of [error('SQLITE_CONSTRAINT_UNIQUE'), error('ENOENT'), new TypeError('x'), 'text']) {
+    for (const other of [error('SQLITE_ABORT'), error('ENOENT'), new TypeError('x'), 'text']) {
       expect(toProblem(other)).toBe(other);
       expect(isBusy(other)).toBe(false);
     }
