@@ -45,25 +45,19 @@ export class FieldEncoder {
   }
 
   text(value: string): void {
-    const count = value.length;
-    this.#reserve(5 + 2 * count);
+    this.#reserve(5 + 3 * value.length);
     const at = this.#length + 5;
-    const bytes = this.#bytes;
-    let index = 0;
-    // Contexts are short and nearly always ASCII, so a loop costs less than a call into Buffer.
-    for (; index < count; index++) {
-      const unit = value.charCodeAt(index);
-      if (unit > 0x7f) break;
-      bytes[at + index] = unit;
-    }
-    if (index === count) {
-      this.#tagged(TAG.ascii, count);
-      this.#length += count;
+    // Only an ASCII text has as many bytes in UTF-8 as code units.
+    let size = this.#bytes.write(value, at);
+    if (size === value.length) {
+      this.#tagged(TAG.ascii, size);
     } else {
-      this.#bytes.write(value, at, 'utf16le');
-      this.#tagged(TAG.utf16, 2 * count);
-      this.#length += 2 * count;
+      // UTF-16 may have fewer bytes, and `wipe` reaches no others.
+      this.#bytes.fill(0, at, at + size);
+      size = this.#bytes.write(value, at, 'utf16le');
+      this.#tagged(TAG.utf16, size);
     }
+    this.#length += size;
   }
 
   number(value: number): void {

@@ -54,6 +54,9 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
   const records = new FieldEncoder(encodeFields('token-vault record'));
+  // V8 makes the buffer of a short array when it is asked for. A copy takes less time.
+  const recordHash = new Uint8Array(RECORD_HASH_BYTES);
+  const halves = new DataView(recordHash.buffer);
 
   // Wipes every opened tenant's keys when the vault is locked, or when they become unreachable. The registry watches
   // the object that the tenant's functions share. It does not watch their keyring, because a caller may have extracted
@@ -124,8 +127,8 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       // One field is encoded faster than four. No id contains a line end.
       records.text(`${table}\n${tenant_id}\n${id}\n${revision}`);
       const hash = sodium.crypto_generichash(RECORD_HASH_BYTES, records.written(), carried.record_digest);
-      const view = new DataView(hash.buffer, hash.byteOffset, RECORD_HASH_BYTES);
-      return (view.getBigUint64(0) << 64n) | view.getBigUint64(8);
+      recordHash.set(hash);
+      return (halves.getBigUint64(0) << 64n) | halves.getBigUint64(8);
     },
 
     auditSubject({ kind, tenant_id, id }) {

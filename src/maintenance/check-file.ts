@@ -19,6 +19,8 @@ export type OpenLocked = () => Promise<{
   /** The effect of an upgrade, as a line of `describeFormat`. */
   readonly format: string;
   readonly wall: Instant;
+  /** The number of rows in one read. */
+  readonly pageRows?: number | undefined;
   unlock(): Promise<Keyring>;
 }>;
 
@@ -57,7 +59,7 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
     });
     const archived = archives.length === 0 ? undefined : await readArchives(parts, archives).catch(found('archive'));
     const ahead = countAhead(opened.wall);
-    const scope = { archives: archived ?? undefined, onRecord: ahead.count };
+    const scope = { archives: archived ?? undefined, pageRows: opened.pageRows, onRecord: ahead.count };
     const report = await checkVault(parts, progress, scope);
     const failing = report.ok ? [] : await failingCalls(parts);
     notices = [...notices, ...ahead.notices(), ...failing];

@@ -11,7 +11,7 @@ import type { LogParts } from './read-log.ts';
 import type { Progress } from './rotate-tenant.ts';
 import { unlessDamaged } from './unless-damaged.ts';
 
-/** The number of rows in one read. */
+/** The number of rows in one read, unless the caller chooses another. */
 const PAGE = 200;
 
 /** The maximum number of reported findings. With more, the whole file is damaged. */
@@ -29,6 +29,8 @@ export interface CheckReport {
 interface CheckScope extends Pick<LogParts, 'rest' | 'archives'> {
   /** Whether to open each record and to inspect whole tables. Default: true. */
   readonly full?: boolean;
+  /** The number of rows in one read. Default: 200. */
+  readonly pageRows?: number | undefined;
   /** Called with the `created_at` of each tenant, application and token. */
   readonly onRecord?: (created_at: Instant) => void;
 }
@@ -42,7 +44,7 @@ interface CheckScope extends Pick<LogParts, 'rest' | 'archives'> {
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
-  { full = true, rest = async () => undefined, archives, onRecord = () => undefined }: CheckScope = {},
+  { full = true, rest = async () => undefined, archives, pageRows = PAGE, onRecord = () => undefined }: CheckScope = {},
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
@@ -69,24 +71,25 @@ export async function checkVault(
         findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
       const keysFrom: KeysFrom = new Map();
-      for await (const row of rowsOf(store, 'application', tenant.id, rest)) {
+      for await (const row of rowsOf(store, 'application', tenant.id, pageRows, rest)) {
         checked.applications += 1;
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkApplication(opened, row, keysFrom)));
       }
-      for await (const row of rowsOf(store, 'application_key', tenant.id, rest)) {
+      for await (const row of rowsOf(store, 'application_key', tenant.id, pageRows, rest)) {
         findings.push(...(await checkKey(opened, row, keysFrom)));
       }
-      const report = () => progress(checked.tokens, checked.tokens + PAGE);
-      for await (const row of rowsOf(store, 'token', tenant.id, report)) {
+      const report = () => progress(checked.tokens, checked.tokens + pageRows);
+      for await (const row of rowsOf(store, 'token', tenant.id, pageRows, report)) {
         checked.tokens += 1;
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkToken(opened, row)));
       }
-      for await (const row of rowsOf(store, 'tombstone', tenant.id)) {
+      for await (const row of rowsOf(store, 'tombstone', tenant.id, pageRows)) {
         findings.push(...(await checkTombstone(keyring, row)));
       }
-      for await (const row of rowsOf(store, 'reply', tenant.id)) findings.push(...(await checkReply(opened, row)));
+      for await (const row of rowsOf(store, 'reply', tenant.id, pageRows))
+        findings.push(...(await checkReply(opened, row)));
     }
   }
 
@@ -126,11 +129,12 @@ async function* rowsOf<Table extends keyof InspectedRecords>(
   store: Store,
   table: Table,
   tenantId: string,
+  pageRows: number,
   afterPage: () => Promise<void> | void = () => undefined,
 ) {
   let after = '';
   for (;;) {
-    const rows = await store.inspectRows(table, tenantId, after, PAGE);
+    const rows = await store.inspectRows(table, tenantId, after, pageRows);
     yield* rows;
     await afterPage();
     const last = rows.at(-1);

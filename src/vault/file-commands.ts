@@ -24,6 +24,9 @@ export type FileAnswer = { readonly result: object } | { readonly failure: strin
 
 const THREAD = import.meta.filename.endsWith('.ts') ? './file-commands-thread.ts' : '../vault/file-commands-thread.js';
 
+/** The thread's objects live for one page of rows, so a small young generation keeps the process small. */
+const LIMITS = { maxYoungGenerationSizeMb: 6 };
+
 const running = new Map<string, Promise<object>>();
 
 /**
@@ -44,7 +47,7 @@ async function startThread(command: ThreadCommand, file: string, credential: () 
   const { Worker } = await import('node:worker_threads');
   const order: FileOrder = { version: manifest.version, command, file, credential: await credential() };
   // Do not pass environment variables, which may hold a passphrase.
-  const options = { workerData: order, env: {}, argv: [], execArgv: [] };
+  const options = { workerData: order, env: {}, argv: [], execArgv: [], resourceLimits: LIMITS };
   const thread = new Worker(path.join(import.meta.dirname, THREAD), options);
   // A daemon that stops does not wait for the thread.
   thread.unref();

@@ -297,6 +297,22 @@ describe('a vault that is opened', () => {
     expect(listed).toMatchObject(REFUSED);
   });
 
+  it('refuses only the application whose id has another length', async () => {
+    const vault = await fileVault(1);
+    const made = await withVault(vault.file, (one) => application(one, vault));
+    await tamperFile(vault.file, (connection) => {
+      const key = connection.prepare("UPDATE application SET id = CAST(id || '0' AS BLOB) WHERE hex(id) = ?");
+      expect(key.run(made.id.replaceAll('-', '').toUpperCase()).changes).toBe(1);
+    });
+    const one = await opened(vault.file);
+    expect(await read(one, made.key)).not.toMatchObject(OK);
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
+    expect(findings.filter(({ id }) => id === made.id)).toEqual([
+      { table: 'application', id: made.id, what: expect.stringContaining('has no row') },
+    ]);
+  });
+
   it('refuses the application whose last entry was removed, with the rows linked again', async () => {
     const vault = await fileVault(1);
     const made = await withVault(vault.file, (one) => application(one, vault));

@@ -19,6 +19,15 @@ describe('fields', () => {
     expect(hex(encodeFields(field))).toBe(expected);
   });
 
+  test.each(['secret', 'sécret', '\u20ac'.repeat(200)])('leave no byte behind when they are wiped: %j', (text) => {
+    const encoder = new FieldEncoder();
+    encoder.text(text);
+    const memory = new Uint8Array(encoder.written().buffer);
+    expect(memory.some((byte) => byte !== 0)).toBe(true);
+    encoder.wipe();
+    expect(memory.some((byte) => byte !== 0)).toBe(false);
+  });
+
   test('in a list follow their count', () => {
     const encoder = new FieldEncoder();
     encoder.list(['a', undefined]);

@@ -33,7 +33,8 @@ export type AuthorityMap = ReturnType<typeof createAuthorityMap>;
 
 export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   const tenants = new Map<string, TenantState>();
-  let digest = 0n;
+  /** The hash of the header. */
+  let header = 0n;
 
   function tenantOf(id: string): TenantState {
     const found = tenants.get(id);
@@ -47,8 +48,10 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   function apply(change: RecordChange, sequence: number): void {
     const { table, tenant_id, id, to } = change;
     const added = digestOf(keyring, change);
-    digest = addDigests(digest, added);
-    if (table === 'header') return;
+    if (table === 'header') {
+      header = addDigests(header, added);
+      return;
+    }
     const tenant = tenantOf(tenant_id);
     tenant.sum = addDigests(tenant.sum, added);
     const records = recordsOf(tenant, table);
@@ -81,7 +84,6 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     },
 
     removeTenant(id: string): void {
-      digest = addDigests(digest, -(tenants.get(id)?.sum ?? 0n));
       tenants.delete(id);
     },
 
@@ -91,13 +93,13 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
         const tenant = tenantOf(id);
         const sum = sums.get(id) ?? 0n;
         tenant.isClosed = tenant.sum !== sum;
-        digest = addDigests(digest, sum - tenant.sum);
         tenant.sum = sum;
       }
     },
 
     closed: (): readonly string[] => [...tenants].filter(([, { isClosed }]) => isClosed).map(([id]) => id),
-    digest: () => digest,
+    /** Returns the digest of all records. */
+    digest: () => [...tenants.values()].reduce((all, { sum }) => addDigests(all, sum), header),
     sumOf: (tenantId: string): bigint => tenants.get(tenantId)?.sum ?? 0n,
     /** Returns the row of the last change of a tenant or of its keys; undefined without the tenant. */
     changedAt: (tenantId: string): number | undefined => tenants.get(tenantId)?.changed,

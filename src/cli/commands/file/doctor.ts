@@ -30,10 +30,13 @@ export async function checkAndReport(
     readonly archives?: readonly ArchiveFile[] | undefined;
   },
 ) {
-  const [{ checkVaultFile }, { makeTemporaryFolder }] = await Promise.all([
+  const [{ checkVaultFile }, { makeTemporaryFolder }, { setFlagsFromString }] = await Promise.all([
     import('../../../vault/admin.ts'),
     import('../dev/temporary-folder.ts'),
+    import('node:v8'),
   ]);
+  // V8 doubles its young generation again and again, to 128 MB. A check needs little of it: a few rows at a time.
+  setFlagsFromString('--semi-space-growth-factor=1');
   const checking = { ...opened, makeFolder: () => makeTemporaryFolder('doctor') };
   const line = progressLine('checking');
   const { ok, format, checked, findings, notices } = await checkVaultFile(checking, line.show).finally(line.end);

@@ -1,5 +1,5 @@
 import type { ApplicationKeyRecord, Removal } from '../../../core/application-ports.ts';
-import type { EndedRecord } from '../../../core/audit/ports.ts';
+import type { AuthorityScan, EndedRecord } from '../../../core/audit/ports.ts';
 import type { ExpiredRow, Instant } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
@@ -17,28 +17,31 @@ export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
   readonly tenant_id: Buffer;
 }
 
-/** A row of `everyRow`: the tenant and the id, in hexadecimal digits, and the revision. */
-export type RevisionRow = readonly [string, string, number];
-
 /**
- * Selects all rows of a table, each with its tenant. Opening a vault reads all of them, and SQLite returns texts in
- * arrays four times as fast as bytes in objects. Leaves out damaged ids: the records of their tenants then differ from the
- * audit.
+ * Selects all rows of a table as one text. Each row has the ids of itself and of its tenant, in hexadecimal digits, and
+ * its revision. Opening a vault reads all rows, and SQLite returns one text in half the time of a list. Leaves out damaged
+ * ids: the records of their tenants then differ from the audit.
  */
 export const everyRow = (table: 'application' | 'application_key') =>
-  `SELECT lower(hex(t.id)), lower(hex(a.id)), a.revision FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant
+  `SELECT group_concat(hex(a.id) || hex(t.id) || a.revision, ' ')
+FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant
 WHERE length(a.id) = 16 AND length(t.id) = 16`;
 
-export function revisionsOf(statement: { raw(): { all(): readonly RevisionRow[] } }) {
-  const tenants = new Map<string, string>();
-  return statement
-    .raw()
-    .all()
-    .map(([tenant, id, revision]) => {
-      const tenant_id = tenants.get(tenant) ?? uuidOfHex(tenant);
-      tenants.set(tenant, tenant_id);
-      return { tenant_id, id: uuidOfHex(id), revision };
-    });
+/** Returns the records of a text of `everyRow`. Decodes each one when it is read, so they are not in memory together. */
+export function revisionsOf(text: string): AuthorityScan['keys'] {
+  return {
+    *[Symbol.iterator]() {
+      const tenants = new Map<string, string>();
+      for (let [at, end] = [0, -1]; at < text.length; at = end + 1) {
+        end = text.indexOf(' ', at + 64);
+        if (end < 0) end = text.length;
+        const tenant = text.slice(at + 32, at + 64);
+        const tenant_id = tenants.get(tenant) ?? uuidOfHex(tenant);
+        tenants.set(tenant, tenant_id);
+        yield { tenant_id, id: uuidOfHex(text, at), revision: Number(text.slice(at + 64, end)) };
+      }
+    },
+  };
 }
 
 export const SELECT_APPLICATION_KEY = `SELECT k.tenant, t.id AS tenant_id, ${APPLICATION_KEY.of('k')}
@@ -92,7 +95,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     `UPDATE application_key SET ${APPLICATION_KEY.assigned()} WHERE tenant = +? AND id = +?`,
   );
 
-  const everyRevision = rows<[], RevisionRow>(everyRow('application_key'));
+  const everyRevision = value<[], string | null>(everyRow('application_key'));
 
   function remove(tenant: number, applicationId: string, id: string): EndedRecord | undefined {
     const row = removeRow().get(tenant, uuidKey(id), uuidKey(applicationId));
@@ -101,7 +104,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
 
   return {
     /** Returns the revision of each key. */
-    revisions: () => revisionsOf(everyRevision()),
+    revisions: () => revisionsOf(everyRevision().get() ?? ''),
 
     findByHash(hash: Uint8Array, now: Instant): { record: ApplicationKeyRecord; tenant: number } | undefined {
       const row = byHash().get(hash, now);

@@ -13,7 +13,7 @@ import { requireRoom } from '../../rows/require-room.ts';
 import { readable } from '../../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { type ApplicationKeyRows, everyRow, type RevisionRow, revisionsOf } from './application-key-rows.ts';
+import { type ApplicationKeyRows, everyRow, revisionsOf } from './application-key-rows.ts';
 import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
@@ -57,7 +57,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
   const expired = rows<[number, string, number], ApplicationRow & { readonly row: number }>(
     expiredRows('application', APPLICATION.of('e')),
   );
-  const everyRevision = rows<[], RevisionRow>(everyRow('application'));
+  const everyRevision = value<[], string | null>(everyRow('application'));
   /** Removes applications with their keys, and returns both. */
   function end(tenant: number, ended: readonly ApplicationRecord[], isGenuine: Removal['isGenuine']) {
     for (const { id, revision } of ended) remove().run(tenant, uuidKey(id), revision);
@@ -87,7 +87,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
     find,
 
     /** Returns the revision of each application. */
-    revisions: () => revisionsOf(everyRevision()),
+    revisions: () => revisionsOf(everyRevision().get() ?? ''),
 
     page(filter: ApplicationFilter, page: PageRequest, now: Instant): PageOf<ApplicationRecord> {
       const { tenant_id, ids, types, parent_id, latest } = filter;

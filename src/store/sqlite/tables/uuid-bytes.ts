@@ -53,12 +53,12 @@ export function uuidText(bytes: unknown): string {
 const WRITTEN = Buffer.alloc(36, '-');
 const DIGIT_PLACES = Array.from(WRITTEN.keys()).filter((at) => ![8, 13, 18, 23].includes(at));
 
-/** Returns the UUID of 32 hexadecimal digits. Throws `integrity_failure` for any other number of digits. */
-export function uuidOfHex(hex: string): string {
-  if (hex.length !== 2 * UUID_LENGTH) throw new Problem('integrity_failure');
-  DIGIT_PLACES.forEach((place, n) => {
-    WRITTEN[place] = hex.charCodeAt(n);
-  });
+/** Returns the UUID of the 32 hexadecimal digits at a place of a text, in lower case. */
+export function uuidOfHex(text: string, at = 0): string {
+  for (let n = 0; n < DIGIT_PLACES.length; n += 1) {
+    // This bit makes letters lower-case. Digits have it.
+    WRITTEN[DIGIT_PLACES[n] as number] = text.charCodeAt(at + n) | 0x20;
+  }
   return WRITTEN.toString('latin1');
 }
 
