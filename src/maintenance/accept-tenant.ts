@@ -5,8 +5,9 @@ import { createSums, NO_RECORDS, type TenantSums } from '../core/audit/sums.ts';
 import { BrokenAudit, openRow, problemOf, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
-import { Problem } from '../core/problem.ts';
+import { isDamage, Problem } from '../core/problem.ts';
 import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
+import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { type Compared, compareRecords } from './compare-records.ts';
 import { type KeyHolder, onlyTenant } from './key-holder.ts';
 import { type LogParts, prunedMeanwhile } from './read-log.ts';
@@ -26,7 +27,8 @@ type AcceptParts = KeyHolder & Pick<LogParts, 'rest' | 'sliceRows'>;
 
 /**
  * Compares the records of a tenant with the log; by default those of the only tenant. Rejects with the faults `not_found`
- * and `usage` as `onlyTenant` does, with `conflict` if nothing differs, and with `integrity_failure` for a damaged log.
+ * and `usage` as `onlyTenant` does, with `conflict` if nothing differs, with `damaged` for a tenant that cannot be decrypted, and with
+ * `integrity_failure` for a damaged log.
  */
 export async function compareTenant(parts: AcceptParts, tenantId: string | undefined): Promise<DifferingTenant> {
   // The store may lack a tenant that the log has.
@@ -42,7 +44,19 @@ export async function compareTenant(parts: AcceptParts, tenantId: string | undef
       hint: 'run `vault doctor` to find other damage',
     });
   }
+  await requireReadable(parts, tenant_id);
   return { tenant_id, findings, accept: () => accept(parts, tenant_id, sums, compared) };
+}
+
+/** Rejects with the fault `damaged` if the tenant or its keys cannot be decrypted: no entry makes them readable. */
+async function requireReadable({ store, keyring }: AcceptParts, id: string): Promise<void> {
+  try {
+    const found = await store.findTenant(id);
+    if (found !== undefined) openTenant(keyring.openTenant(id, found.keys), id, found.tenant);
+  } catch (cause) {
+    if (!isDamage(cause)) throw cause;
+    throw new Fault('damaged', `tenant ${id} cannot be decrypted, so nothing was accepted`, { cause });
+  }
 }
 
 /** Writes the entry, without a lock while the records are read: entries bring their sums up to its place. */

@@ -2,7 +2,7 @@ import type { Audit } from '../core/audit/audit.ts';
 import type { AuditEvent } from '../core/audit/audit-event.ts';
 import { encodePlace } from '../core/audit/audit-link.ts';
 import { type Base, readBase, sealBase } from '../core/audit/base.ts';
-import type { Follower } from '../core/audit/follower.ts';
+import { createFollower, type Follower } from '../core/audit/follower.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { createSums } from '../core/audit/sums.ts';
@@ -55,6 +55,10 @@ export async function pruneAudit(
     base = await readBase(parts);
     const range = await rangeBefore(parts, base, before);
     if (range === undefined) return { removed: 0 };
+    await requireSound(parts);
+    const [first] = await parts.store.readAudit(base.sequence - 1, 1);
+    // A role that may not remove entries fails here, before it writes an archive.
+    if (first === undefined || !(await parts.store.moveBase(base, first, []))) throw prunedMeanwhile();
     const file = fileOf(range);
     if (!(reuse && file.exists())) await file.write(archiveLines(parts, range));
     const archive = await verifyArchive(parts, file);
@@ -73,6 +77,19 @@ export async function pruneAudit(
     }
     throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
   }
+}
+
+/**
+ * Rejects with the fault `damaged` if a record of authority differs from the audit. The removed entries may be those that
+ * name it; its whole tenant would then be closed.
+ */
+async function requireSound(parts: PruneParts): Promise<void> {
+  const follower = createFollower(parts);
+  await follower.follow();
+  if (!follower.isAltered()) return;
+  throw new Fault('damaged', 'tenants, applications or API keys differ from the audit, so no entry was removed', {
+    hint: 'run `vault doctor` to find the records, and restore a backup or run `vault tenant accept`',
+  });
 }
 
 function pruneEvent(through: AuditHead, digest: string): AuditEvent {

@@ -23,7 +23,7 @@ async function withAdmin<T>(
   }
 }
 
-it('a prune by a role without DELETE loses nothing, and the next prune of the owner completes it', async () => {
+it('a prune by a role without DELETE changes nothing, and one of the owner succeeds', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-prune-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const archive = (name: string) => archiveFile('--archive', path.join(folder, name));
@@ -50,10 +50,10 @@ it('a prune by a role without DELETE loses nothing, and the next prune of the ow
 
   const refused = withAdmin(server, (admin) => admin.pruneAudit(time, archive('refused')));
   await expect(refused).rejects.toMatchObject({ code: 'store_refused', hint: expect.stringContaining('as the owner') });
-  expect(await rows()).toEqual(expect.arrayContaining(before));
+  expect(await rows()).toEqual(before);
   await withAdmin(owner, async (admin) => {
     expect(await admin.verifyAudit()).toMatchObject({ ok: true });
-    expect(await admin.verifyArchive(archive('refused'))).toMatchObject({ ok: true });
+    expect(existsSync(path.join(folder, 'refused'))).toBe(false);
     expect(await admin.pruneAudit(1, archive('none'))).toEqual({ removed: 0 });
     expect(await admin.pruneAudit(time, archive('owner'))).toMatchObject({ removed: expect.any(Number) });
     expect(await admin.verifyAudit()).toMatchObject({ ok: true });

@@ -69,6 +69,17 @@ async function closedTenant(): Promise<TwoTenants & { readonly made: Keyed }> {
   return { ...vault, made };
 }
 
+/** Puts an older token of the first tenant back. A prune goes on. */
+async function restoredToken(): Promise<TwoTenants> {
+  const vault = await twoTenants();
+  const before = await keepRows(vault.file);
+  await withVault(vault.file, (one) =>
+    callVault(one, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'changed' } }),
+  );
+  await putBack(vault.file, before, TOKENS);
+  return vault;
+}
+
 describe('a closed tenant', () => {
   it('is named by the notices and by doctor, and other tenants are served', async () => {
     const { file, tenantId, apiKey, other } = await closedTenant();
@@ -282,6 +293,12 @@ describe('an acceptance', () => {
     expect(report.findings).toContainEqual({ table: 'tenant', id: tenantId, what: expect.any(String) });
   });
 
+  it('is refused while the tenant cannot be decrypted', async () => {
+    const { file, tenantId } = await twoTenants();
+    await tamperFile(file, (connection) => connection.exec('UPDATE tenant SET revision = 99 WHERE tenant = 1'));
+    await expect(accept(file, tenantId)).rejects.toMatchObject({ code: 'damaged' });
+  });
+
   it('leaves a record that cannot be opened to doctor', async () => {
     const { file, tenantId, apiKey } = await twoTenants();
     await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
@@ -312,7 +329,7 @@ describe('an acceptance', () => {
   };
 
   it.each(Object.entries(MEANWHILE))('stays right with %s right before it', async (_what, [work, code]) => {
-    const vault = await closedTenant();
+    const vault = await restoredToken();
     const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
     onTestFinished(holder.close);
     const appendAuthority: typeof holder.store.appendAuthority = async (draft) => {
@@ -327,7 +344,7 @@ describe('an acceptance', () => {
   });
 
   it('is refused after a prune while it follows the log', async () => {
-    const vault = await closedTenant();
+    const vault = await restoredToken();
     const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
     onTestFinished(holder.close);
     const follow = async () => {
@@ -351,7 +368,7 @@ describe('an acceptance', () => {
   });
 
   it('is refused after a prune of entries that it would count', async () => {
-    const vault = await closedTenant();
+    const vault = await restoredToken();
     await withAdmin(vault.file, async (admin) => {
       const { accept: write } = await admin.compareTenant(vault.tenantId);
       await withVault(vault.file, (one) => one.issueKey(vault.tenantId));

@@ -14,9 +14,17 @@ import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
-import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
+import { keepRows, putBack, ROLLBACKS, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { type Answer, CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  type Answer,
+  CREDENTIAL,
+  callVault,
+  type FileVault,
+  fileVault,
+  RULE,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credential: CREDENTIAL, anchor });
 const SOUND = { ok: true, findings: [] };
@@ -277,7 +285,7 @@ describe('an interrupted prune', () => {
     const vault = await fileVault(250);
     const rows = (await sequences(vault.file)).length;
     const stop = async (_method: string, call: number) => {
-      if (call === 3) throw new Error('stopped');
+      if (call === 4) throw new Error('stopped');
     };
     await expect(pruneWith(vault, stop, Date.now() + 1, 'killed')).rejects.toThrow('stopped');
     const [first = 0] = await sequences(vault.file);
@@ -288,6 +296,22 @@ describe('an interrupted prune', () => {
     await change(vault, 'token-0', 'later');
     const archives = ['next', 'killed'].map((name) => archived(vault, name));
     expect(await checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives })).toMatchObject(SOUND);
+  });
+
+  it('is refused while a record of authority differs, and a token may differ', async () => {
+    const vault = await fileVault(1);
+    const before = await keepRows(vault.file);
+    const made = { name: 'b', type: 'private', rules: [RULE] };
+    await withVault(vault.file, (one) => callVault(one, vault.management, 'createApplication', { body: made }));
+    await change(vault, 'token-0', 'changed');
+    await putBack(vault.file, before, TOKENS);
+    expect((await prune(vault)).removed).toBeGreaterThan(0);
+    await putBack(vault.file, before, ['application', 'application_key']);
+    await expect(prune(vault, 'refused')).rejects.toMatchObject({
+      code: 'damaged',
+      hint: expect.stringContaining('doctor'),
+    });
+    expect(archived(vault, 'refused').exists()).toBe(false);
   });
 
   it('reports no damage when another one removes its rows', async () => {

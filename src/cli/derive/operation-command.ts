@@ -56,7 +56,8 @@ function addOnce(command: Command, words: string, help: string): void {
   });
 }
 
-const IDEMPOTENCY_HELP = 'if this key was sent in the last 24 hours, change nothing and return the record as it is';
+const IDEMPOTENCY_HELP =
+  'a repeated request with this key within 24 hours changes nothing and returns the record as it is now';
 
 const PLACEHOLDERS = {
   literal: '<text>',

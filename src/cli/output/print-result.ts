@@ -82,7 +82,7 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
 /** The paths of an API key in results. */
 const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
 
-const LOST_KEY = 'keep a key with --key-out FILE; `vault apps regenerate` or `vault tenant issue-key` creates another';
+const LOST_KEY = 'keep a key with --key-out FILE; `vault apps keys create` or `vault tenant issue-key` creates another';
 
 /** Returns whether a result has an API key that the printed text leaves out, as with `--quiet`. */
 function losesKey(bodyText: string, text: string, { columns }: ResultView): boolean {

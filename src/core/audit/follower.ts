@@ -57,6 +57,8 @@ export interface Stamp {
 }
 
 interface State {
+  /** Whether records differed from the audit when it was opened. */
+  readonly isAltered: boolean;
   place: FollowedPlace;
   readonly map: AuthorityMap;
   /** The last places, in order. */
@@ -275,6 +277,9 @@ export function createFollower({ store, keyring }: Parts) {
       throw lost(`the row of the ${table} ${id} was removed`);
     },
 
+    /** Returns whether records differed from the audit when it was opened. */
+    isAltered: (): boolean => state?.isAltered === true,
+
     /** Returns the tenants that are closed. */
     closedTenants: (): readonly string[] => state?.map.closed() ?? [],
 
@@ -338,10 +343,11 @@ async function openOnce(parts: Parts): Promise<State> {
   const place = await findPlace(parts, base, scan.rows);
   const passed = new Map<number, Witness>([[place.sequence, place]]);
   // A new vault has a header before its first row.
-  if (place.authority === 0 && scan.tenants.length === 0) return { place, map: createAuthorityMap(keyring), passed };
+  if (place.authority === 0 && scan.tenants.length === 0)
+    return { isAltered: false, place, map: createAuthorityMap(keyring), passed };
   const mark = headerMark(scan.mac);
   const map = scannedMap(keyring, scan, mark, place.sequence);
-  if (map.digest() === place.digest) return { place, map, passed };
+  if (map.digest() === place.digest) return { isAltered: false, place, map, passed };
   const events = await authorityEvents(parts, place.authority, base.sequence);
   const sums = createSums(keyring, base.state);
   const named = new Set<string>();
@@ -368,5 +374,5 @@ async function openOnce(parts: Parts): Promise<State> {
     throw new Problem('integrity_failure', { cause: new Error(OTHER_HEADER) });
   }
   map.closeOthers(new Map([...expected.tenants].map(([id, { authority }]) => [id, authority])));
-  return { place, map, passed };
+  return { isAltered: true, place, map, passed };
 }

@@ -58,8 +58,9 @@ export const defineTenantIssueKey = onTenants({
 
 const ACCEPT_HELP = `
 A tenant is closed if its records differ from the audit and no entry names the wrong one: all its calls fail. Restore a
-backup instead if you have one. The audit keeps the acceptance for ever, but not what differed: keep the output.
-A record that cannot be decrypted stays damaged.`;
+backup instead if you have one. The audit keeps the acceptance, but not what differed: keep the output.
+An older row also brings its API keys back: run \`vault apps regenerate\` for each application of such a row.
+A tenant that cannot be decrypted is not accepted. Another record that cannot be decrypted stays damaged.`;
 
 /** The number of findings that the question shows. */
 const MAX_SHOWN = 20;
@@ -77,7 +78,9 @@ export const defineTenantAccept = withAdmin({
       const { tenant_id, findings, accept } = await admin.compareTenant(tenant);
       if (!yes) {
         reportDifference(tenant_id, findings);
-        await confirmLoss('From now on, the records of the tenant count as they are.');
+        await confirmLoss(
+          'From now on, the records of the tenant count as they are. API keys that were replaced or deleted work again if their rows are there.',
+        );
       }
       await accept();
       return { tenant_id, accepted: findings };

@@ -15,9 +15,15 @@ interface Check {
 
 const DAY_MS = 86_400_000;
 
+/** Returns the SQL of a UUID's text. */
+const UUID = (column: string) => {
+  const part = (from: number, length: number) => `substr(hex(${column}), ${from}, ${length})`;
+  return `lower(${part(1, 8)} || '-' || ${part(9, 4)} || '-' || ${part(13, 4)} || '-' || ${part(17, 4)} || '-' || substr(hex(${column}), 21))`;
+};
+
 /** Returns an SQL expression for a tenant's UUID, or for its number if the tenant has no row. */
 const TENANT = (column: string) =>
-  `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
+  `coalesce((SELECT ${UUID('id')} FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
 const CHECKS: readonly Check[] = [
   ...[
@@ -72,42 +78,42 @@ const CHECKS: readonly Check[] = [
   {
     table: 'application',
     what: 'was created by an application that no longer exists',
-    sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+    sql: `SELECT ${UUID('a.id')} AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
   },
   {
     table: 'application',
     what: 'was created with an API key that no longer exists',
-    sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+    sql: `SELECT ${UUID('a.id')} AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM application_key k WHERE k.tenant = a.tenant AND k.id = a.parent_key_id)`,
   },
   {
     table: 'application',
     what: 'has counted fewer API keys than it has had',
-    sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.key_version <
+    sql: `SELECT ${UUID('a.id')} AS id FROM application a WHERE a.key_version <
       (SELECT max(version) FROM application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
   },
   {
     table: 'application',
     what: 'has an impossible number of API keys',
-    sql: `SELECT lower(hex(id)) AS id FROM application WHERE key_version NOT BETWEEN 0 AND ${MAX_KEY_VERSION - 1}`,
+    sql: `SELECT ${UUID('id')} AS id FROM application WHERE key_version NOT BETWEEN 0 AND ${MAX_KEY_VERSION - 1}`,
   },
   {
     table: 'application_key',
     what: 'belongs to an application that does not exist',
-    sql: `SELECT lower(hex(k.id)) AS id FROM application_key k WHERE NOT EXISTS
+    sql: `SELECT ${UUID('k.id')} AS id FROM application_key k WHERE NOT EXISTS
       (SELECT 1 FROM application a WHERE a.tenant = k.tenant AND a.id = k.application_id)`,
   },
   {
     table: 'application_key',
     what: 'was last used before it was created',
-    sql: `SELECT lower(hex(id)) AS id FROM application_key
+    sql: `SELECT ${UUID('id')} AS id FROM application_key
       WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
   },
   {
     table: 'application_key',
     what: 'was last used on an impossible day',
-    sql: `SELECT lower(hex(id)) AS id FROM application_key WHERE last_used_day NOT BETWEEN 0 AND ${LAST_DAY}`,
+    sql: `SELECT ${UUID('id')} AS id FROM application_key WHERE last_used_day NOT BETWEEN 0 AND ${LAST_DAY}`,
   },
   {
     table: 'token',
