@@ -31,9 +31,9 @@ export interface EndedApplications {
 
 /** The part of a removal of applications and API keys that needs keys. Pure functions. */
 export interface Removal {
-  /** Returns whether a row opens with its seal. A removal leaves a row that does not: it may belong to another record. */
+  /** Returns whether a row is what its seal and the audit say. A removal leaves a row that is not. */
   isGenuine(record: ApplicationRecord | ApplicationKeyRecord): boolean;
-  /** Returns the audit row. */
+  /** Returns the audit row. Throws `write_conflict` if the removal must begin again. */
   entry(ended: EndedApplications): AuthorityDraft;
 }
 

@@ -1,6 +1,6 @@
 import { openApplication } from './applications/application-codec.ts';
 import { checkApplicationKey } from './applications/application-key-codec.ts';
-import { createRemoval } from './applications/removal.ts';
+import { removeWith } from './applications/removal.ts';
 import { namesOf } from './audit/audit-event.ts';
 import { removalEvents } from './audit/removal-events.ts';
 import type { World } from './handler.ts';
@@ -32,16 +32,22 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
     const { name } = openApplication(tenant, id, record).details;
     if (!(await follower.isCurrent('application', record))) return false;
     const base = { action: 'expireApplication', status: 200, tenant_id, entities: [] } as const;
-    const removal = createRemoval(tenant, (ended) => audit.draftAuthority(...removalEvents(base, ended, name)));
-    return store.deleteApplication(tenant_id, id, revision, removal);
+    return removeWith(
+      { keyring: tenant, follower },
+      (ended) => audit.draftAuthority(...removalEvents(base, ended, name)),
+      (removal) => store.deleteApplication(tenant_id, id, revision, removal),
+    );
   },
   async application_key(record, tenant, { store, audit, follower }) {
     const { tenant_id, id, application_id } = record;
     checkApplicationKey(tenant, record);
     if (!(await follower.isCurrent('application_key', record))) return false;
     const base = { action: 'expireApplicationKey', status: 200, tenant_id, entities: [] } as const;
-    const removal = createRemoval(tenant, (ended) => audit.draftAuthority(...removalEvents(base, ended)));
-    return store.deleteApplicationKey(tenant_id, application_id, id, removal);
+    return removeWith(
+      { keyring: tenant, follower },
+      (ended) => audit.draftAuthority(...removalEvents(base, ended)),
+      (removal) => store.deleteApplicationKey(tenant_id, application_id, id, removal),
+    );
   },
 };
 
@@ -57,7 +63,7 @@ export async function removeExpired<Table extends keyof ExpiringRecords>(
   table: Table,
   { now, limit, passed }: { readonly now: Instant; readonly limit: number; readonly passed: Set<number> },
 ): Promise<readonly Expiry[]> {
-  const { store, keyring, follower } = parts;
+  const { store, keyring } = parts;
   const remove: Remove<ExpiringRecords[Table]> = REMOVE[table];
 
   async function removeRow({ row, record }: ExpiredRow<ExpiringRecords[Table]>): Promise<Expiry> {
@@ -80,10 +86,8 @@ export async function removeExpired<Table extends keyof ExpiringRecords>(
   for (const row of await store.findExpired(table, now, limit, passed)) {
     const expiry = removeRow(row);
     expiries.push(expiry);
-    if (table === 'token') continue;
-    // A change of authority opens all rows that the process does not know yet, under the lock of the audit.
-    await expiry;
-    await follower.follow();
+    // Each change of authority follows the audit first, so that it opens few rows under the lock.
+    if (table !== 'token') await expiry;
   }
   return Promise.all(expiries);
 }

@@ -1,14 +1,15 @@
 import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
-import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
-import type { Instant, Store } from '../core/ports.ts';
-import { isDamage, Problem } from '../core/problem.ts';
+import type { Finding } from '../core/maintenance-ports.ts';
+import type { Instant } from '../core/ports.ts';
+import { isDamage } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { checkApplication, checkKey, checkReply, checkToken, checkTombstone, type KeysFrom } from './check-row.ts';
 import { brokenFinding, type Comparison, compareRecords } from './compare-records.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { LogParts } from './read-log.ts';
 import type { Progress } from './rotate-tenant.ts';
+import { rowsOf } from './rows-of.ts';
 import { unlessDamaged } from './unless-damaged.ts';
 
 /** The number of rows in one read, unless the caller chooses another. */
@@ -122,25 +123,4 @@ export function refuseFindings({ findings }: CheckReport, shown = (text: string)
   throw new Fault('damaged', `no copy was made: ${found}`, {
     hint: 'run `vault doctor` on the source to find all damage',
   });
-}
-
-/** Yields all rows of a tenant's table. Awaits `afterPage` after each read. */
-async function* rowsOf<Table extends keyof InspectedRecords>(
-  store: Store,
-  table: Table,
-  tenantId: string,
-  pageRows: number,
-  afterPage: () => Promise<void> | void = () => undefined,
-) {
-  let after = '';
-  for (;;) {
-    const rows = await store.inspectRows(table, tenantId, after, pageRows);
-    yield* rows;
-    await afterPage();
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    // A corrupt index could return the same page forever.
-    if (Buffer.compare(Buffer.from(last.id), Buffer.from(after)) <= 0) throw new Problem('integrity_failure');
-    after = last.id;
-  }
 }

@@ -12,7 +12,7 @@ export interface KeyHolder {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  readonly follower: Pick<Follower, 'follow' | 'isCurrent'>;
+  readonly follower: Pick<Follower, 'follow' | 'isCurrent' | 'tenants' | 'hasKeys'>;
   readonly audit: Pick<Audit, 'draft' | 'draftAll' | 'draftAuthority' | 'record'>;
 }
 

@@ -1,3 +1,4 @@
+import type { ApplicationKeyRecord } from '../core/application-ports.ts';
 import { openApplication, sealApplication } from '../core/applications/application-codec.ts';
 import { checkApplicationKey, sealApplicationKey } from '../core/applications/application-key-codec.ts';
 import type { Audit } from '../core/audit/audit.ts';
@@ -5,17 +6,23 @@ import type { AuthorityDraft } from '../core/audit/ports.ts';
 import { untilSwapped } from '../core/compare-and-swap.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
-import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
-import { resealReply } from '../core/reply-codec.ts';
+import type { ApplicationRecord, Store, TenantKeyring, TenantRecord, TokenRecord, WrappedKey } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { openReply, resealReply } from '../core/reply-codec.ts';
+import type { StoredReply } from '../core/reply-ports.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
+import { recordColumns } from '../core/tokens/clear-columns.ts';
 import { derive } from '../core/tokens/derive.ts';
-import { openToken, sealToken } from '../core/tokens/token-codec.ts';
+import { openPresented, openToken, sealToken } from '../core/tokens/token-codec.ts';
 import { changeAuthority } from './change-authority.ts';
 import type { KeyHolder } from './key-holder.ts';
+import { rowsOf } from './rows-of.ts';
 import { soundTenant } from './sound-tenant.ts';
 
 /** The number of records that one transaction reseals. Other processes wait for it for a few milliseconds. */
 const BATCH = 50;
+/** The number of rows that are opened between two pauses. */
+const CHECKED_AT_ONCE = 50;
 
 export interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly audit: Pick<Audit, 'draft' | 'draftAuthority'>;
@@ -76,6 +83,7 @@ export async function rotateTenant(
     progress(resealed, Math.max(total, resealed));
     await parts.rest?.();
   }
+  await requireReadable(parts, tenantId, keyring, removeTokens === undefined);
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   const replaced = keys.map(({ key_id }) => key_id).filter((id) => !current.has(id));
   const keyRemoved = (id: number) => keyEvent(audit, 'removeTenantKey', tenantId, id);
@@ -83,6 +91,32 @@ export async function rotateTenant(
   else
     for (const id of replaced) await changeAuthority(parts, () => store.removeTenantKey(tenantId, id, keyRemoved(id)));
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
+}
+
+/**
+ * Rejects with `integrity_failure` if a record cannot be decrypted. A damaged row may name a newer key than the one that
+ * seals it: nobody could repair it after that key is destroyed.
+ */
+async function requireReadable(
+  { store, rest }: RotationParts,
+  tenantId: string,
+  keyring: TenantKeyring,
+  hasTokens: boolean,
+): Promise<void> {
+  const readable = {
+    application: (record: ApplicationRecord) => openApplication(keyring, record.id, record),
+    application_key: (record: ApplicationKeyRecord) => checkApplicationKey(keyring, record),
+    reply: (record: StoredReply) => openReply(keyring, record),
+    ...(hasTokens && {
+      token: (record: TokenRecord) => openPresented(keyring, record.id, record, recordColumns(record)),
+    }),
+  };
+  for (const [table, open] of Object.entries(readable)) {
+    for await (const { record } of rowsOf(store, table as keyof typeof readable, tenantId, CHECKED_AT_ONCE, rest)) {
+      if (record === undefined) throw new Problem('integrity_failure');
+      (open as (record: unknown) => unknown)(record);
+    }
+  }
 }
 
 /** Adds a key, unless the tenant has one of this purpose that is newer than those `before`. */
@@ -131,32 +165,54 @@ async function* resealAll(
     yield changes.length === 0 ? 0 : await store.resealTokens(tenantId, changes);
     after = next;
   }
+  yield* untilNone(
+    () => store.findStaleApplications(tenantId, keyring.keyIds, BATCH),
+    (applications) => resealApplications(store, keyring, applications),
+  );
+  yield* untilNone(
+    () => store.findStaleReplies(tenantId, keyring.keyIds, BATCH),
+    (replies) => {
+      const changes = replies.map((before) => ({ before, after: resealReply(keyring, before) }));
+      return store.resealReplies(tenantId, changes);
+    },
+  );
+  yield* untilNone(
+    () => store.findStaleApplicationKeys(tenantId, keyring.keyIds, BATCH),
+    (keys) => {
+      const resealed = keys.map((key) => sealApplicationKey(keyring, key, checkApplicationKey(keyring, key)));
+      return store.resealApplicationKeys(tenantId, resealed);
+    },
+  );
+  yield* untilNone(
+    async () => {
+      const found = await store.findTenant(tenantId);
+      return found === undefined || found.tenant.key_id === keyring.keyIds.key_id ? [] : [found.tenant];
+    },
+    ([tenant]) => resealTenant(store, keyring, tenant as TenantRecord),
+  );
+}
+
+/**
+ * Reseals batches until `find` finds none, and yields the number of resealed records of each. Throws `integrity_failure` if
+ * a batch comes back although nothing changed: an index of a damaged store may lack its rows.
+ */
+async function* untilNone<T>(
+  find: () => Promise<readonly T[]>,
+  reseal: (batch: readonly T[]) => Promise<number>,
+): AsyncGenerator<number> {
+  let failed = 0;
   for (;;) {
-    const applications = await store.findStaleApplications(tenantId, keyring.keyIds, BATCH);
-    if (applications.length === 0) break;
-    yield await resealApplications(store, keyring, applications);
-  }
-  for (;;) {
-    const replies = await store.findStaleReplies(tenantId, keyring.keyIds, BATCH);
-    if (replies.length === 0) break;
-    const changes = replies.map((before) => ({ before, after: resealReply(keyring, before) }));
-    yield await store.resealReplies(tenantId, changes);
-  }
-  for (;;) {
-    const keys = await store.findStaleApplicationKeys(tenantId, keyring.keyIds, BATCH);
-    if (keys.length === 0) break;
-    const resealed = keys.map((key) => {
-      const since = checkApplicationKey(keyring, key);
-      return sealApplicationKey(keyring, key, since);
-    });
-    yield await store.resealApplicationKeys(tenantId, resealed);
-  }
-  for (;;) {
-    const done = await resealTenant(store, keyring, tenantId);
-    if (done === undefined) return;
+    const batch = await find();
+    if (batch.length === 0) return;
+    const done = await reseal(batch);
+    failed = done === 0 ? failed + 1 : 0;
+    if (failed === MAX_FAILED) throw new Problem('integrity_failure');
     yield done;
   }
 }
+
+/** The number of batches in a row of which other processes may change all records first. */
+const MAX_FAILED = 20;
 
 /**
  * Reseals applications and returns their number. Keeps their revisions, since their contents do not change. Skips a
@@ -174,10 +230,8 @@ async function resealApplications(
   return (await Promise.all(swapped)).filter(Boolean).length;
 }
 
-async function resealTenant(store: Store, keyring: TenantKeyring, tenantId: string): Promise<number | undefined> {
-  const found = await store.findTenant(tenantId);
-  if (found === undefined || found.tenant.key_id === keyring.keyIds.key_id) return undefined;
-  const { record, details } = openTenant(keyring, tenantId, found.tenant);
+async function resealTenant(store: Store, keyring: TenantKeyring, tenant: TenantRecord): Promise<number> {
+  const { record, details } = openTenant(keyring, tenant.id, tenant);
   return (await store.replaceTenant(sealTenant(keyring, record, details).record, record.revision, undefined)) ? 1 : 0;
 }
 

@@ -6,7 +6,7 @@ import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 import { formatInstant } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { changeAuthority } from './change-authority.ts';
-import { eachTenant } from './each-tenant.ts';
+import { eachTenant, missingTenants } from './each-tenant.ts';
 import { headerEvent } from './header-event.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 import { type Progress, rotateTenant } from './rotate-tenant.ts';
@@ -86,7 +86,7 @@ const MAX_TRIES = 5;
 
 /** Returns the functions of `vault keys`, for the holder of a vault's key. */
 export function vaultKeys(parts: VaultKeysParts) {
-  const { store, keyring, clock, audit, headerKeys } = parts;
+  const { store, keyring, clock, follower, audit, headerKeys } = parts;
 
   async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
     const slots = await headerKeys.listSlots(header);
@@ -114,15 +114,32 @@ export function vaultKeys(parts: VaultKeysParts) {
     }, MAX_TRIES);
   }
 
+  /** Resolves to whether a tenant still has these keys. */
+  async function isSameTenant(id: string, keys: readonly number[]): Promise<boolean> {
+    const found = await store.findTenant(id);
+    return found?.keys.map(({ key_id }) => key_id).join() === keys.join();
+  }
+
   /** Resolves to the keys of all tenants. A master key is replaced for all of them, or not at all. */
   async function allKeys(): Promise<readonly KeysOfTenant[]> {
     const all: KeysOfTenant[] = [];
+    const refused = (tenant_id: string, what: string, cause?: unknown) => {
+      const detail = `The master key stays, because the keys of tenant ${tenant_id} ${what}.`;
+      return new Problem('integrity_failure', { detail, cause });
+    };
+    for (const id of await missingTenants(parts)) throw refused(id, 'are not found');
     for (const tenant_id of await store.listTenantIds()) {
       const found = await store.findTenant(tenant_id).catch((cause: unknown) => {
-        const detail = `The master key stays, because the keys of tenant ${tenant_id} cannot be read.`;
-        throw isDamage(cause) ? new Problem('integrity_failure', { detail, cause }) : cause;
+        throw isDamage(cause) ? refused(tenant_id, 'cannot be read', cause) : cause;
       });
-      if (found !== undefined) all.push({ tenant_id, keys: found.keys });
+      if (found === undefined) continue;
+      const ids = found.keys.map(({ key_id }) => key_id);
+      await follower.follow();
+      // Another process may have added or removed a key after the read.
+      if (!follower.hasKeys(tenant_id, ids) && (await isSameTenant(tenant_id, ids))) {
+        throw refused(tenant_id, 'differ from the audit');
+      }
+      all.push({ tenant_id, keys: found.keys });
     }
     return all;
   }

@@ -24,10 +24,13 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
       for (const table of ['token', 'application', 'application_key'] as const) {
         const passed = new Set<number>();
         await inBatches(EXPIRED_BATCH, async () => {
+          const { size } = passed;
           const expiries = await removeExpired(world, table, { now: now(), limit: EXPIRED_BATCH, passed });
           removed += expiries.filter((expiry) => expiry === 'removed').length;
           found += expiries.filter((expiry) => expiry === 'damaged').length;
-          return expiries.length;
+          // A damaged store may find the same rows again.
+          const isDone = passed.size === size && !expiries.includes('removed');
+          return isDone ? 0 : expiries.length;
         });
       }
       await store.purgeTenants?.();

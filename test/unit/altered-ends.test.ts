@@ -1,11 +1,14 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
+import { removeWith } from '../../src/core/applications/removal.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import { checkVaultFile } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { insertRow } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 // A removal finds its rows by columns that anyone with the file can edit. Such an edit must not make the vault remove a
 // record, with a genuine entry.
@@ -101,4 +104,66 @@ it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal
   });
   expect(await read()).toMatchObject({ status: 200 });
   expect(await findings(file)).toEqual([]);
+});
+
+describe('a key that was deleted and put back', () => {
+  it.each(['deleteApplication', 'regenerateApplicationKey'] as const)(
+    'is left by %s, which no process then refutes',
+    async (removal) => {
+      const { file, vault, management, victim } = await twoApplications();
+      const kept: object[] = [];
+      const select = 'SELECT * FROM application_key WHERE id = ?';
+      await callVault(vault, management, 'createApplicationKey', { id: victim.id });
+      await tamperFile(
+        file,
+        (connection) => void kept.push(connection.prepare(select).get(bytes(victim.keyId)) as object),
+      );
+      const params = { id: victim.id, key_id: victim.keyId };
+      expect((await callVault(vault, management, 'deleteApplicationKey', { params })).status).toBe(204);
+      await tamperFile(file, (connection) => insertRow(connection, 'application_key', kept[0] as object));
+      expect((await callVault(vault, management, removal, { id: victim.id })).status).toBeLessThan(300);
+      expect((await findings(file)).map(({ id }) => id)).toContain(victim.keyId);
+      await withVault(file, async (other) => {
+        expect((await callVault(other, management, 'getTenant')).status).toBe(200);
+      });
+      await tamperFile(
+        file,
+        (connection) => void connection.prepare('DELETE FROM application_key WHERE id = ?').run(bytes(victim.keyId)),
+      );
+      expect(await findings(file)).toEqual([]);
+    },
+  );
+});
+
+it('a removal takes a key that another process has just made', async () => {
+  const { file, vault, management, victim } = await twoApplications();
+  const holder = await openFileForKeyHolder({ file, credential: CREDENTIAL });
+  onTestFinished(holder.close);
+  const { store, keyring, audit, follower: own } = holder;
+  const follower = createFollower({ store, keyring });
+  await own.follow();
+  const tenant = await store.findTenant((await store.listTenantIds())[0] ?? '');
+  if (tenant === undefined) throw new Error('the vault has a tenant');
+  const opened = keyring.openTenant(tenant.tenant.id, tenant.keys);
+  const ended: string[][] = [];
+  let calls = 0;
+  const isRemoved = await removeWith(
+    { keyring: opened, follower },
+    (all) => {
+      ended.push(all.keys.map(({ id }) => id));
+      return audit.draftAuthority({
+        action: 'deleteApplication',
+        status: 204,
+        tenant_id: tenant.tenant.id,
+        entities: [victim.id],
+        ended: [1],
+      });
+    },
+    async (removal) => {
+      calls += 1;
+      if (calls === 1) await callVault(vault, management, 'createApplicationKey', { id: victim.id });
+      return store.deleteApplication(tenant.tenant.id, victim.id, 1, removal);
+    },
+  );
+  expect([isRemoved, calls, ended.map((ids) => ids.length)]).toEqual([true, 2, [2]]);
 });

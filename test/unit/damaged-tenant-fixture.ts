@@ -24,9 +24,17 @@ export const DAMAGE: readonly Damage[] = [
     sql: `UPDATE vault.tenant SET modified_at = ${UNREADABLE} WHERE tenant = $T`,
     keepsMaster: true,
   },
-  { what: 'its data key removed', sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 1' },
-  { what: 'its index key removed', sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 2' },
-  { what: 'all its keys removed', sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T' },
+  {
+    what: 'its data key removed',
+    sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 1',
+    keepsMaster: true,
+  },
+  {
+    what: 'its index key removed',
+    sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 2',
+    keepsMaster: true,
+  },
+  { what: 'all its keys removed', sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T', keepsMaster: true },
   {
     what: 'a wrapped key cut',
     sql: 'UPDATE vault.tenant_key SET wrapped = substr(wrapped, 2) WHERE tenant = $T AND key_id = 1',
@@ -81,7 +89,7 @@ export async function expectOthers(
     const rotation = admin.rotate({ indexes: false, master: true });
     const refused = {
       code: 'integrity_failure',
-      detail: expect.stringContaining(`keys of tenant ${damaged} cannot be`),
+      detail: expect.stringMatching(`keys of tenant ${damaged} (?:cannot be|differ from)`),
     };
     if (keepsMaster) await expect(rotation).rejects.toMatchObject(refused);
     else expect(await rotation).toMatchObject({ ...names, generation: 2, tenants: others });

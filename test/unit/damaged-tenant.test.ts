@@ -111,3 +111,34 @@ it('without damage, the results name no tenant', async () => {
   const listed = await withVault(file, (vault) => vault.listTenants());
   expect(listed).toEqual({ tenants: ids.map((id) => expect.objectContaining({ id })) });
 });
+
+describe('a tenant that is hidden', () => {
+  const HIDDEN: readonly (readonly [what: string, sql: string])[] = [
+    ['without a row', 'DELETE FROM tenant WHERE tenant = 2'],
+    ['whose id was cut', "UPDATE tenant SET id = x'00' WHERE tenant = 2"],
+    ['without a row and keys', 'DELETE FROM tenant WHERE tenant = 2; DELETE FROM tenant_key WHERE tenant = 2'],
+  ];
+
+  it.each(HIDDEN)('%s is named, and keeps the master key', async (_what, sql) => {
+    const { file, tenants } = await threeTenants();
+    await tamperFile(file, (connection) => void connection.exec(`PRAGMA foreign_keys = OFF; ${sql}`));
+    const damaged = [tenants.damaged];
+    expect(await withVault(file, (vault) => vault.listTenants())).toMatchObject({ damaged });
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    try {
+      expect(await admin.rotate({ master: false, indexes: false })).toMatchObject({ damaged });
+      await expect(admin.rotate({ master: true, indexes: false })).rejects.toMatchObject({ code: 'integrity_failure' });
+    } finally {
+      await admin.close();
+    }
+  });
+
+  it('of which one key is hidden keeps the master key', async () => {
+    const { file, tenants } = await threeTenants();
+    await tamperFile(file, (connection) => connection.exec('DELETE FROM tenant_key WHERE tenant = 2 AND purpose = 2'));
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    const rotated = admin.rotate({ master: true, indexes: false }).finally(admin.close);
+    const detail = expect.stringContaining(`keys of tenant ${tenants.damaged} differ from the audit`);
+    await expect(rotated).rejects.toMatchObject({ code: 'integrity_failure', detail });
+  });
+});

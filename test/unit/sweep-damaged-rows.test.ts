@@ -68,6 +68,21 @@ it.each(Object.entries(EDITS))(
   },
 );
 
+it('row numbers that the vault never gives do not keep a sweep', async () => {
+  const { file, vault, pass } = await expiringVault();
+  await tamperFile(file, (connection) => {
+    const names = connection.prepare('PRAGMA table_info(token)').all() as { readonly name: string }[];
+    const copied = names.map(
+      ({ name }) =>
+        ({ token: '1152921504606846977 + 2 * value', id: "'far-' || value", expires_at: '1000' })[name] ?? name,
+    );
+    connection.exec(`INSERT INTO token (${names.map(({ name }) => name)}) SELECT ${copied}
+      FROM (SELECT * FROM token WHERE id = 'token-0'), (SELECT value FROM json_each('[${Array.from({ length: 150 }, (_, n) => n)}]'))`);
+  });
+  pass(2 * HOUR);
+  expect(await vault.sweep()).toBe(TOKENS + 1);
+});
+
 it('reports nothing when all expired records are sound', async () => {
   const { vault, pass } = await expiringVault();
   pass(2 * HOUR);

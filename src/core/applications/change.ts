@@ -1,6 +1,7 @@
 import type { Application } from '../../contract/application.ts';
 import type { ApplicationType, Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
+import type { EndedApplications, Removal } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -8,7 +9,7 @@ import { checkReadOnly } from '../request/check-read-only.ts';
 import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
 import { makeApplicationKey } from './application-key-codec.ts';
 import { findApplication } from './read.ts';
-import { createRemoval } from './removal.ts';
+import { removeWith } from './removal.ts';
 
 /** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
@@ -58,8 +59,10 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
   await untilSwapped(async () => {
     const { record, details } = await findApplication(params.id, caller, world);
     const { tenant_id, id, revision } = record;
-    const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended, details.name));
-    return (await world.store.deleteApplication(tenant_id, id, revision, removal)) || undefined;
+    const parts = { ...world, keyring: caller.tenant.keyring };
+    const entry = (ended: EndedApplications) => caller.trail.ended(ended, details.name);
+    const remove = (removal: Removal) => world.store.deleteApplication(tenant_id, id, revision, removal);
+    return (await removeWith(parts, entry, remove)) || undefined;
   });
   return undefined;
 };
@@ -92,9 +95,12 @@ function replace(
     const { revision } = changed.record;
     const result = { names: [details.name], issued: made && { key: made.key, id: made.record.id, revision } };
     const audit = caller.trail.changedAuthority([record.id], revision, result);
-    const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended));
-    const regenerated = made && { key: made.record, removal };
-    const isReplaced = await world.store.replaceApplication(changed.record, record.revision, audit, regenerated);
+    const swap = (removal?: Removal) => {
+      const regenerated = made && removal && { key: made.record, removal };
+      return world.store.replaceApplication(changed.record, record.revision, audit, regenerated);
+    };
+    const parts = { ...world, keyring: caller.tenant.keyring };
+    const isReplaced = await (made ? removeWith(parts, (ended) => caller.trail.ended(ended), swap) : swap());
     return isReplaced ? shown : undefined;
   });
 }

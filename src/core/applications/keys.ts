@@ -8,7 +8,7 @@ import { parseKeyExpiry } from '../tokens/expires-at.ts';
 import type { OpenedApplication } from './application-codec.ts';
 import { isReplaced, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
 import { areCurrent, findApplication } from './read.ts';
-import { createRemoval } from './removal.ts';
+import { removeWith } from './removal.ts';
 
 /** Create a Key (search-and-batches.md §9). Only this reply contains the API key. */
 export const createApplicationKey: Handler<'createApplicationKey'> = async ({ params, body }, caller, world) => {
@@ -59,8 +59,12 @@ export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ pa
     const key = await findKey(params, application, caller, world);
     const { tenant_id, id } = application.record;
     const { name } = application.details;
-    const removal = createRemoval(caller.tenant.keyring, (ended) => caller.trail.ended(ended, name));
-    return (await world.store.deleteApplicationKey(tenant_id, id, key.id, removal)) || undefined;
+    const removed = await removeWith(
+      { ...world, keyring: caller.tenant.keyring },
+      (ended) => caller.trail.ended(ended, name),
+      (removal) => world.store.deleteApplicationKey(tenant_id, id, key.id, removal),
+    );
+    return removed || undefined;
   });
   return undefined;
 };

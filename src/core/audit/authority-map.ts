@@ -97,6 +97,8 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
       }
     },
 
+    tenants: (): readonly string[] =>
+      [...tenants].filter(([, { revision, isClosed }]) => revision > 0 || isClosed).map(([id]) => id),
     closed: (): readonly string[] => [...tenants].filter(([, { isClosed }]) => isClosed).map(([id]) => id),
     /** Returns the digest of all records. */
     digest: () => [...tenants.values()].reduce((all, { sum }) => addDigests(all, sum), header),

@@ -277,6 +277,15 @@ export function createFollower({ store, keyring }: Parts) {
       throw lost(`the row of the ${table} ${id} was removed`);
     },
 
+    /** Returns whether a record is the current one, as far as this process has followed the audit. */
+    isKnown: isCurrentNow,
+
+    /** Returns the ids of the tenants that the audit knows. */
+    tenants: (): readonly string[] => state?.map.tenants() ?? [],
+
+    /** Returns whether a tenant has exactly these keys. */
+    hasKeys: (tenantId: string, keys: readonly number[]): boolean => state?.map.hasKeys(tenantId, keys) === true,
+
     /** Returns whether records differed from the audit when it was opened. */
     isAltered: (): boolean => state?.isAltered === true,
 

@@ -1,5 +1,5 @@
 import type { ExpiringRecords, Store } from '../../core/ports.ts';
-import { decoded, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { decoded, MAX_ROW, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
@@ -34,7 +34,7 @@ const PURGE_BATCH = 1000;
 /** Selects the expired rows `e` of a table, earliest expiry first. Parameters: now, limit, the rows to leave out. */
 const expiredRows = (table: keyof ExpiringRecords, live: string, columns: string) =>
   `SELECT e.${table}, n.id, ${columns} FROM vault.${table} e JOIN vault.tenant n ON n.tenant = e.tenant
-WHERE e.expires_at <= $1 AND e.expires_at IS NOT NULL ${live} AND e.${table} <> ALL ($3::bigint[])
+WHERE e.expires_at <= $1 AND e.expires_at IS NOT NULL ${live} AND e.${table} BETWEEN 1 AND ${MAX_ROW} AND e.${table} <> ALL ($3::bigint[])
 ORDER BY e.expires_at LIMIT $2`;
 
 const EXPIRED: {

@@ -17,6 +17,9 @@ export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
   readonly tenant_id: Buffer;
 }
 
+/** A column of a damaged file may have any type. `length` counts the characters of a text. */
+const isUuid = (column: string) => `typeof(${column}) = 'blob' AND length(${column}) = 16`;
+
 /**
  * Selects all rows of a table as one text. Each row has the ids of itself and of its tenant, in hexadecimal digits, and
  * its revision. Opening a vault reads all rows, and SQLite returns one text in half the time of a list. Leaves out damaged
@@ -25,7 +28,7 @@ export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
 export const everyRow = (table: 'application' | 'application_key') =>
   `SELECT group_concat(hex(a.id) || hex(t.id) || a.revision, ' ')
 FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant
-WHERE length(a.id) = 16 AND length(t.id) = 16`;
+WHERE ${isUuid('a.id')} AND ${isUuid('t.id')} AND typeof(a.revision) = 'integer'`;
 
 /** Returns the records of a text of `everyRow`. Decodes each one when it is read, so they are not in memory together. */
 export function revisionsOf(text: string): AuthorityScan['keys'] {

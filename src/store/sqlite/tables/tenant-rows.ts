@@ -89,7 +89,7 @@ export function tenantRows(connection: Connection) {
   const named = () =>
     all()
       .all()
-      .filter(({ id }) => (id as Buffer).length === 16);
+      .filter(({ id }) => Buffer.isBuffer(id) && id.length === 16);
 
   return {
     find,

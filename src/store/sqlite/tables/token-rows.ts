@@ -78,16 +78,23 @@ export function tokenRows(connection: Connection) {
     },
 
     replace(token: number, record: TokenRecord, { blinds, set_number }: TokenEntries): void {
-      replaceRow().run(...TOKEN.changes(record), blinds, set_number, token);
+      requireOne(replaceRow().run(...TOKEN.changes(record), blinds, set_number, token));
     },
 
     remove(token: number): void {
-      removeRow().run(token);
+      requireOne(removeRow().run(token));
     },
   };
 }
 
+/** Throws `integrity_failure` unless a write changed its row. */
+function requireOne({ changes }: { readonly changes: number }): void {
+  if (changes !== 1) throw new Problem('integrity_failure');
+}
+
+/** Throws `integrity_failure` for values that a vault never writes. A number above `MAX_ROW` may name another row. */
 export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
   const { token, blinds, set_number } = row;
+  if (token > MAX_ROW) throw new Problem('integrity_failure');
   return { token, blinds, set_number: storedNumber(set_number), record: TOKEN.read(row, { tenant_id: tenantId }) };
 }

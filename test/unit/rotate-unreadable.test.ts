@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+// A rotation destroys a key only if every record opens under the others. Each edit hides a record from the search for
+// records under the old key.
+
+const EDITS: readonly (readonly [what: string, edit: string, repair: string])[] = [
+  [
+    'an application under the key that comes next',
+    'UPDATE application SET key_id = 3 WHERE application = 1',
+    'UPDATE application SET key_id = 1 WHERE application = 1',
+  ],
+  [
+    'an application under an unknown key',
+    'UPDATE application SET key_id = 1000 WHERE application = 1',
+    'UPDATE application SET key_id = 1 WHERE application = 1',
+  ],
+  [
+    'an API key under the key that comes next',
+    'UPDATE application_key SET key_id = 3 WHERE application_key = 1',
+    'UPDATE application_key SET key_id = 1 WHERE application_key = 1',
+  ],
+  [
+    'a token under the key that comes next, with its counter',
+    'UPDATE token SET key_id = 3; UPDATE counter SET key_id = 3 WHERE type > 0',
+    'UPDATE token SET key_id = 1; UPDATE counter SET key_id = 1 WHERE type > 0',
+  ],
+  [
+    'a token with a row number that the vault never gives',
+    'PRAGMA foreign_keys = OFF; UPDATE token SET token = 1152921504606846977; UPDATE token_index SET token = 1152921504606846977',
+    'PRAGMA foreign_keys = OFF; UPDATE token SET token = 1; UPDATE token_index SET token = 1',
+  ],
+];
+
+it.each(EDITS)('%s keeps its key', async (_what, edit, repair) => {
+  const { file, management, apiKey } = await fileVault(1);
+  await tamperFile(file, (connection) => void connection.exec(edit));
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  const rotated = admin.rotate({ master: false, indexes: false }).finally(admin.close);
+  expect(await rotated).toMatchObject({ damaged: [expect.any(String)] });
+  await tamperFile(file, (connection) => void connection.exec(repair));
+  await withVault(file, async (one) => {
+    expect((await callVault(one, management, 'getTenant')).status).toBe(200);
+    expect((await callVault(one, apiKey, 'getToken', { id: 'token-0' })).status).toBe(200);
+  });
+});
+
+it('a row number that names another row as a double removes neither', async () => {
+  const { file, apiKey } = await fileVault(2);
+  await tamperFile(file, (connection) =>
+    connection.exec(`PRAGMA foreign_keys = OFF;
+      UPDATE token SET token = 1152921504606846976 + (id = 'token-1');
+      UPDATE token_index SET token = 1152921504606846976 + (token - 1)`),
+  );
+  await withVault(file, async (one) => {
+    expect((await callVault(one, apiKey, 'deleteToken', { id: 'token-1' })).status).toBe(500);
+  });
+  await tamperFile(file, (connection) => {
+    expect(connection.prepare('SELECT id FROM token ORDER BY id').pluck().all()).toEqual(['token-0', 'token-1']);
+  });
+});
