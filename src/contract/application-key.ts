@@ -4,7 +4,7 @@ import type { Infer } from './schema.ts';
 /** The maximum number of API keys of an application that have not expired. */
 export const MAX_KEYS = 10;
 
-/** The maximum version of an API key. No application reaches it: a higher one was written outside the vault. */
+/** The maximum version of an API key. No application reaches it, so a higher version is damage. */
 export const MAX_KEY_VERSION = 1_000_000_000;
 
 /** An API key of an application (search-and-batches.md §9). Only the reply that creates it has `key`. */

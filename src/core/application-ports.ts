@@ -29,7 +29,7 @@ export interface EndedApplications {
   readonly keys: readonly EndedRecord[];
 }
 
-/** The part of a removal of applications and API keys that needs keys. Pure functions. */
+/** The steps of a removal of applications and API keys that need the keyring. Pure functions. */
 export interface Removal {
   /** Returns whether a row is what its seal and the audit say. A removal leaves a row that is not. */
   isGenuine(record: ApplicationRecord | ApplicationKeyRecord): boolean;
@@ -86,7 +86,7 @@ export interface ApplicationStore {
   ): Promise<boolean>;
   /**
    * Removes an application, the expiring applications that it created, their keys and their stored replies.
-   * `removal` receives the removed applications, `id` first.
+   * `removal.entry` receives the removed applications, `id` first.
    */
   deleteApplication(tenantId: string, id: string, expectedRevision: number, removal: Removal): Promise<boolean>;
 
@@ -105,7 +105,7 @@ export interface ApplicationStore {
   ): Promise<boolean>;
   /**
    * Removes a key and the expiring applications that were created with it, as `deleteApplication` does.
-   * `removal` receives the removed keys, `id` first.
+   * `removal.entry` receives the removed keys, `id` first.
    */
   deleteApplicationKey(tenantId: string, applicationId: string, id: string, removal: Removal): Promise<boolean>;
   /** Records that the keys were used on a day, in days since 1970-01-01. Ignores missing keys and later days. */

@@ -70,9 +70,9 @@ export interface InspectedRecords {
   readonly reply: StoredReply;
 }
 
-/** A result without the damaged tenants of a vault. */
+/** The member of a result that names the damaged tenants, which the result omits. */
 export interface DamagedTenants {
-  /** Their ids; absent without one. */
+  /** The ids. Absent if no tenant is damaged. */
   readonly damaged?: readonly string[];
 }
 

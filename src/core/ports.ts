@@ -316,7 +316,7 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
     audit: AuthorityDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
-  /** Resolves to the ids of all tenants, even of damaged ones unless the id itself is damaged, oldest first. */
+  /** Resolves to the ids of all tenants, oldest first. Omits only damaged ids; other damage does not matter. */
   listTenantIds(): Promise<readonly string[]>;
 
   /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
@@ -358,16 +358,16 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
   /** Counts the tokens as active in `month`, each at most once a month. Ignores missing tokens. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
-   * Resolves to at most `limit` rows of a table whose `expires_at` is at or before `now`, earliest expiry first, without
-   * the rows `passed`. Open a record before you remove it: nothing else shows that the row ends then.
+   * Resolves to at most `limit` rows of a table whose `expires_at` is at or before `now`, earliest expiry first. Omits
+   * the rows `skipped`. Open a record before you remove it: only its seal proves when it ends.
    */
   findExpired<Table extends keyof ExpiringRecords>(
     table: Table,
     now: Instant,
     limit: number,
-    passed: ReadonlySet<number>,
+    skipped: ReadonlySet<number>,
   ): Promise<readonly ExpiredRow<ExpiringRecords[Table]>[]>;
-  /** Removes what `deleteTenant` left for later. Some stores lack it, because they leave nothing. */
+  /** Removes the rows that `deleteTenant` has left. Absent if `deleteTenant` leaves none. */
   purgeTenants?(): Promise<void>;
   /** Removes at most `limit` stored replies that are 24 hours old. Resolves to the number of removed ones. */
   removeOldReplies(now: Instant, limit: number): Promise<number>;

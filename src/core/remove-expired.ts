@@ -14,8 +14,8 @@ type Parts = Pick<World, 'store' | 'keyring' | 'audit' | 'follower'>;
 type Remove<Found> = (record: Found, keyring: TenantKeyring, parts: Parts, now: Instant) => Promise<boolean>;
 
 /**
- * Opens an expired record and removes it: nothing but the seal shows that the record ends then. Resolves to false if it has
- * changed meanwhile. Rejects with `integrity_failure` for a damaged record, or an older one that was put back.
+ * Opens an expired record, because only its seal proves when it ends, and removes it. Resolves to false if the record
+ * has changed meanwhile. Rejects with `integrity_failure` for a damaged record, or an older one that was put back.
  */
 const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecords[Table]> } = {
   async token(record, tenant, { store, keyring, audit }, deleted_at) {
@@ -51,17 +51,17 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
   },
 };
 
-/** What became of an expired row. Another caller may have changed or removed a `left` one. */
+/** The outcome for an expired row. `left`: another caller has changed or removed the record meanwhile. */
 export type Expiry = 'removed' | 'left' | 'damaged';
 
 /**
- * Removes at most `limit` expired records of a table, earliest expiry first, and adds the rows that stay to `passed`.
- * Resolves to what became of each. Tokens leave a tombstone without `deleted_by`.
+ * Removes at most `limit` expired records of a table, earliest expiry first, and adds the rows that stay to `skipped`.
+ * Resolves to the outcome for each row. Tokens leave a tombstone without `deleted_by`.
  */
 export async function removeExpired<Table extends keyof ExpiringRecords>(
   parts: Parts,
   table: Table,
-  { now, limit, passed }: { readonly now: Instant; readonly limit: number; readonly passed: Set<number> },
+  { now, limit, skipped }: { readonly now: Instant; readonly limit: number; readonly skipped: Set<number> },
 ): Promise<readonly Expiry[]> {
   const { store, keyring } = parts;
   const remove: Remove<ExpiringRecords[Table]> = REMOVE[table];
@@ -73,17 +73,17 @@ export async function removeExpired<Table extends keyof ExpiringRecords>(
       if (owner !== undefined && (await remove(record, keyring.openTenant(record.tenant_id, owner.keys), parts, now))) {
         return 'removed';
       }
-      passed.add(row);
+      skipped.add(row);
       return 'left';
     } catch (error) {
       if (!isDamage(error)) throw error;
-      passed.add(row);
+      skipped.add(row);
       return 'damaged';
     }
   }
 
   const expiries: Promise<Expiry>[] = [];
-  for (const row of await store.findExpired(table, now, limit, passed)) {
+  for (const row of await store.findExpired(table, now, limit, skipped)) {
     const expiry = removeRow(row);
     expiries.push(expiry);
     // Each change of authority follows the audit first, so that it opens few rows under the lock.

@@ -52,7 +52,7 @@ export class FieldEncoder {
     if (size === value.length) {
       this.#tagged(TAG.ascii, size);
     } else {
-      // UTF-16 may have fewer bytes, and `wipe` reaches no others.
+      // The text may have fewer bytes in UTF-16, and `wipe` clears only these.
       this.#bytes.fill(0, at, at + size);
       size = this.#bytes.write(value, at, 'utf16le');
       this.#tagged(TAG.utf16, size);

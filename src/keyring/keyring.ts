@@ -54,7 +54,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
   const records = new FieldEncoder(encodeFields('token-vault record'));
-  // V8 makes the buffer of a short array when it is asked for. A copy takes less time.
+  // V8 allocates the buffer of a short array on first access. A copy into one buffer is faster.
   const recordHash = new Uint8Array(RECORD_HASH_BYTES);
   const halves = new DataView(recordHash.buffer);
 

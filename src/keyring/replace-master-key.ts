@@ -15,7 +15,7 @@ import { openSlot } from './unlock-master-key.ts';
  * Creates a new random master key with the next generation. Wraps all tenants' keys under it and keeps the carried
  * keys. Keeps only the credential's slot, because the other slots' key-encryption keys are unknown here; `addSlot` adds
  * them again. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure`, which names the tenant,
- * when a key cannot be unwrapped.
+ * if a key cannot be unwrapped.
  */
 export async function replaceMasterKey(
   header: VaultHeader,
@@ -75,7 +75,7 @@ function unwrapOrName(
   try {
     return wrapper.unwrap(tenantId, key);
   } catch (cause) {
-    const detail = `The master key stays, because the keys of tenant ${tenantId} cannot be decrypted.`;
+    const detail = `The keys of tenant ${tenantId} cannot be decrypted, so the master key was not replaced.`;
     throw new Problem('integrity_failure', { detail, cause });
   }
 }

@@ -26,9 +26,9 @@ export interface DifferingTenant {
 type AcceptParts = KeyHolder & Pick<LogParts, 'rest' | 'sliceRows'>;
 
 /**
- * Compares the records of a tenant with the log; by default those of the only tenant. Rejects with the faults `not_found`
- * and `usage` as `onlyTenant` does, with `conflict` if nothing differs, with `damaged` for a tenant that cannot be decrypted, and with
- * `integrity_failure` for a damaged log.
+ * Compares the records of a tenant with the log; by default those of the only tenant. Rejects with the faults
+ * `not_found` and `usage` as `onlyTenant` does, with `conflict` if nothing differs, with `damaged` for a tenant that
+ * cannot be decrypted, and with `integrity_failure` for a damaged log.
  */
 export async function compareTenant(parts: AcceptParts, tenantId: string | undefined): Promise<DifferingTenant> {
   // The store may lack a tenant that the log has.
@@ -48,7 +48,7 @@ export async function compareTenant(parts: AcceptParts, tenantId: string | undef
   return { tenant_id, findings, accept: () => accept(parts, tenant_id, sums, compared) };
 }
 
-/** Rejects with the fault `damaged` if the tenant or its keys cannot be decrypted: no entry makes them readable. */
+/** Rejects with the fault `damaged` if the tenant or its keys cannot be decrypted: an entry cannot repair them. */
 async function requireReadable({ store, keyring }: AcceptParts, id: string): Promise<void> {
   try {
     const found = await store.findTenant(id);

@@ -2,8 +2,8 @@ import { withFreshKeys } from '../core/fresh-keys.ts';
 import type { KeyHolder } from './key-holder.ts';
 
 /**
- * Follows the log and then runs a change of authority, whose entry is sealed behind the last row: rows that are not
- * followed yet would be opened while all writers wait. Repeats a change that other processes refute meanwhile, as
+ * Follows the log, then runs a change of authority. The change opens rows that are not followed yet while all writers
+ * wait, so few of them may be left. Refreshes the keys and repeats both after a conflict with another process, as
  * `withFreshKeys` does. Rejects with `write_conflict` if all attempts fail.
  */
 export function changeAuthority<T>(

@@ -80,8 +80,8 @@ export async function pruneAudit(
 }
 
 /**
- * Rejects with the fault `damaged` if a record of authority differs from the audit. The removed entries may be those that
- * name it; its whole tenant would then be closed.
+ * Rejects with the fault `damaged` if a record of authority differs from the audit. The prune could remove the entry
+ * that names the record, which would close its whole tenant.
  */
 async function requireSound(parts: PruneParts): Promise<void> {
   const follower = createFollower(parts);

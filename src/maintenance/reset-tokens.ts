@@ -11,10 +11,10 @@ export interface ResetResult extends DamagedTenants {
 }
 
 /**
- * Removes all tokens of one tenant or of all tenants, and resolves to their number. Leaves damaged tenants out, unless
- * one is given; then throws `integrity_failure`. Replaces the data keys, in the same step, so that no key opens an older
- * row of a token: a new token may have the same id and revision. Throws `not_found` for an unknown tenant. A killed run
- * has removed the tokens of a tenant and its keys, or neither.
+ * Removes all tokens of one tenant or of all tenants, and resolves to their number. Of all tenants, skips damaged ones;
+ * throws `integrity_failure` if the given tenant is damaged. Replaces the data keys in the same step, so that no key
+ * opens an older row of a token: a new token may have the same id and revision. Throws `not_found` for an unknown
+ * tenant. A killed run has removed the tokens of a tenant and its keys, or neither.
  */
 export async function resetTokens(parts: ResetParts, tenantId: string | undefined): Promise<ResetResult> {
   const { store, keyring, audit } = parts;

@@ -15,9 +15,9 @@ import { recordColumns } from '../core/tokens/clear-columns.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { openPresented, openToken, sealToken } from '../core/tokens/token-codec.ts';
 import { changeAuthority } from './change-authority.ts';
+import { findSoundTenant } from './find-sound-tenant.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { rowsOf } from './rows-of.ts';
-import { soundTenant } from './sound-tenant.ts';
 
 /** The number of records that one transaction reseals. Other processes wait for it for a few milliseconds. */
 const BATCH = 50;
@@ -54,8 +54,8 @@ export type Progress = (done: number, total: number) => void;
  * Rotates the keys of a tenant: always the data key, and the index key if `indexes` is set. Once a new key is stored,
  * the store rejects new records under older keys. The rows show which work remains, so the next run resumes a killed
  * rotation. Finally destroys unused keys. Returns undefined when the tenant is deleted meanwhile. Throws
- * `integrity_failure` for a damaged tenant as `soundTenant` does, before any change; and when a record cannot be
- * decrypted: the finished work then remains, and no key is destroyed.
+ * `integrity_failure` as `findSoundTenant` does, before any change. Also throws it if a record cannot be decrypted; the
+ * finished work then remains, and no key is destroyed.
  */
 export async function rotateTenant(
   parts: RotationParts,
@@ -64,7 +64,7 @@ export async function rotateTenant(
   progress: Progress,
 ): Promise<RotatedTenant | undefined> {
   const { store, audit } = parts;
-  const before = (await soundTenant(parts, tenantId))?.keys;
+  const before = (await findSoundTenant(parts, tenantId))?.keys;
   if (before === undefined) return undefined;
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
   const resumed = count('data') > 1 || count('index') > 1;
@@ -72,7 +72,7 @@ export async function rotateTenant(
   if (!resumed || removeTokens) await addKey(parts, tenantId, 'data', before);
   if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index', before);
 
-  const found = await soundTenant(parts, tenantId);
+  const found = await findSoundTenant(parts, tenantId);
   if (found === undefined) return undefined;
   const { keys, keyring } = found;
   const total = await store.countStale(tenantId, keyring.keyIds);
@@ -136,7 +136,7 @@ async function addKey(
     const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
     const entry = () => keyEvent(audit, 'addTenantKey', tenantId, key.key_id);
     if (await changeAuthority(parts, () => store.addTenantKey(tenantId, key, entry()))) return true;
-    // A former master key may wrap the key.
+    // Try again: the master key that wraps the new key may have been replaced.
     await keyring.refresh();
     return undefined;
   });

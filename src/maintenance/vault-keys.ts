@@ -7,10 +7,10 @@ import { formatInstant } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { changeAuthority } from './change-authority.ts';
 import { eachTenant, missingTenants } from './each-tenant.ts';
+import { findSoundTenant } from './find-sound-tenant.ts';
 import { headerEvent } from './header-event.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 import { type Progress, rotateTenant } from './rotate-tenant.ts';
-import { soundTenant } from './sound-tenant.ts';
 
 /** The number or the label of a slot. */
 type SlotName = number | string;
@@ -124,7 +124,7 @@ export function vaultKeys(parts: VaultKeysParts) {
   async function allKeys(): Promise<readonly KeysOfTenant[]> {
     const all: KeysOfTenant[] = [];
     const refused = (tenant_id: string, what: string, cause?: unknown) => {
-      const detail = `The master key stays, because the keys of tenant ${tenant_id} ${what}.`;
+      const detail = `The keys of tenant ${tenant_id} ${what}, so the master key was not replaced.`;
       return new Problem('integrity_failure', { detail, cause });
     };
     for (const id of await missingTenants(parts)) throw refused(id, 'are not found');
@@ -183,13 +183,13 @@ export function vaultKeys(parts: VaultKeysParts) {
 
     /**
      * Returns the keys of the vault, without their bytes. `generation` is the number of the master key; each new master
-     * key adds 1. `stale` is the number of records that an unfinished rotation has left under older keys. Leaves damaged
-     * tenants out, and names them in `damaged`.
+     * key adds 1. `stale` is the number of records that an unfinished rotation has left under older keys. Skips damaged
+     * tenants, and names them in `damaged`.
      */
     async status() {
       const { vault_id, generation, slots } = await store.header();
       const { done: tenants, ...damaged } = await eachTenant(parts, undefined, async (tenant_id) => {
-        const found = await soundTenant(parts, tenant_id);
+        const found = await findSoundTenant(parts, tenant_id);
         if (found === undefined) return undefined;
         const stale = await store.countStale(tenant_id, found.keyring.keyIds);
         const keys = found.keys.map(({ key_id, purpose, created_at }) => {
@@ -201,9 +201,9 @@ export function vaultKeys(parts: VaultKeysParts) {
     },
 
     /**
-     * Rotates keys. `removed_slots` are the slots that a new master key has removed. Without `tenantId`, leaves the keys
-     * of damaged tenants, and names these in `damaged`. Throws `not_found` for an unknown tenant, and
-     * `integrity_failure` as `rotateTenant` does, or if the keys of a tenant cannot get a new master key.
+     * Rotates keys. `removed_slots` are the slots that a new master key has removed. Without `tenantId`, skips damaged
+     * tenants, and names them in `damaged`. Throws `not_found` for an unknown tenant, and `integrity_failure` as
+     * `rotateTenant` does, or if the keys of a tenant cannot be wrapped under a new master key.
      */
     async rotate({ tenantId, indexes, master }: RotateOptions, progress: Progress = () => undefined) {
       await tenantIds(store, tenantId);

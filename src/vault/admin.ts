@@ -184,8 +184,8 @@ function zeroSlotNotice(slot: number): string {
 }
 
 /**
- * The number of rows of a file that a check has in memory. They take less than the first size of V8's young generation, so
- * that few are copied, and none are promoted. A read of a database costs round trips, so it has more rows.
+ * The number of rows of a file that a check reads at once. They fit into V8's first young generation, so V8 copies few
+ * of them and promotes none. A read of a database costs a round trip, so it has more rows.
  */
 const FILE_PAGE = 20;
 

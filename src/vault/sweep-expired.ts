@@ -22,14 +22,14 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
       let removed = 0;
       let found = 0;
       for (const table of ['token', 'application', 'application_key'] as const) {
-        const passed = new Set<number>();
+        const skipped = new Set<number>();
         await inBatches(EXPIRED_BATCH, async () => {
-          const { size } = passed;
-          const expiries = await removeExpired(world, table, { now: now(), limit: EXPIRED_BATCH, passed });
+          const { size } = skipped;
+          const expiries = await removeExpired(world, table, { now: now(), limit: EXPIRED_BATCH, skipped });
           removed += expiries.filter((expiry) => expiry === 'removed').length;
           found += expiries.filter((expiry) => expiry === 'damaged').length;
           // A damaged store may find the same rows again.
-          const isDone = passed.size === size && !expiries.includes('removed');
+          const isDone = skipped.size === size && !expiries.includes('removed');
           return isDone ? 0 : expiries.length;
         });
       }

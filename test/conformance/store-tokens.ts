@@ -259,15 +259,15 @@ export function storeTokens(store: () => Store): void {
       expect((await counted(NOW)).types.find(({ type }) => type === 'bank')?.count).toBe(0);
     });
 
-    it('finds expired tokens, the earliest first, without those that a caller has passed', async () => {
+    it('finds expired tokens, the earliest first, without the skipped ones', async () => {
       const { id } = await addTenant(store());
       await sweepAll();
       const tokens: TokenRecord[] = [];
       for (let at = 1; at <= 5; at += 1) tokens.push(await addToken(store(), id, { expires_at: NOW + at }));
-      const passed = new Set<number>();
+      const skipped = new Set<number>();
       const batch = async () => {
-        const found = await store().findExpired('token', NOW + 4, 2, passed);
-        for (const { row } of found) passed.add(row);
+        const found = await store().findExpired('token', NOW + 4, 2, skipped);
+        for (const { row } of found) skipped.add(row);
         return found.map(({ record }) => record);
       };
       expect([await batch(), await batch(), await batch()]).toEqual([tokens.slice(0, 2), tokens.slice(2, 4), []]);

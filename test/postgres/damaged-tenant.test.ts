@@ -43,7 +43,7 @@ async function threeTenants({ sql, pruned }: (typeof DAMAGE)[number]) {
 }
 
 describe.each(DAMAGE)('a damaged tenant of a database: $what', (damage) => {
-  it('does not keep commands from the others', async () => {
+  it('does not stop commands on other tenants', async () => {
     const { place, tenants, rows } = await threeTenants(damage);
     expect(await rows()).not.toEqual([[], [], [], []]);
     await expectOthers(place, tenants, damage, rows);

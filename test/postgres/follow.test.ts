@@ -25,7 +25,7 @@ describe('a daemon', () => {
     expect(losses).toHaveLength(1);
   });
 
-  it('uses the application of now after a failover that lost its last change, at the same place and revision', async () => {
+  it('uses the current application after a failover that lost its last change, at the same place and revision', async () => {
     const body = { name: 'b', type: 'private', permissions: ['token:read'] };
     const { id, key } = (await callVault(vault.daemon, vault.management, 'createApplication', { body })).body;
     const list = (daemon: ServedStore['daemon']) => callVault(daemon, key, 'listTokens');

@@ -110,7 +110,7 @@ it('lists the other tenants beside a damaged one, in every form', async () => {
   const connection = new Database(place.inside('x.db'));
   connection.exec('UPDATE tenant SET modified_at = 1 WHERE tenant = 1');
   connection.close();
-  const stderr = `vault: tenant ${id} was left out, because it is damaged\nhint: ${FAULTS.damaged.hint}\n`;
+  const stderr = `vault: tenant ${id} is damaged and was skipped\nhint: ${FAULTS.damaged.hint}\n`;
   const rotated = await place.vault(`keys rotate ${words}`);
   expect(rotated).toMatchObject({ exitCode: 9, stderr });
   expect(JSON.parse(rotated.stdout)).toMatchObject({ tenants: [{ tenant_id: added }], damaged: [id] });

@@ -139,7 +139,7 @@ it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_0
     [['export'], '--recipient'],
     [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
     [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works only with --file'],
-    [['export', '--recipient', 'x'], '--recipient is not an X25519 public key of age'],
+    [['export', '--recipient', 'x'], '--recipient is not an X25519 age public key'],
     [['export', '--plaintext', '--format', 'xml'], '--format'],
     [['import', 'none.ndjson'], 'none.ndjson'],
     [['import', 'one.csv'], '--type'],
@@ -391,6 +391,6 @@ it('imports the rows before a cut, from a file and from a pipe', { timeout: 60_0
     const env = { VAULT_FILE: `${n}.db`, VAULT_API_KEY: keys.get(`${n}.db`) ?? '' };
     const cut = await place.process(`import ${file} --identity own`, env, stdin);
     expect(cut).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('the import stopped: 3 created, 0') });
-    expect(cut.stderr).toMatch(/^vault: the encrypted file is damaged, or was cut off \(.*\)\nhint: copy the file/);
+    expect(cut.stderr).toMatch(/^vault: the encrypted file is damaged or truncated \(.*\)\nhint: copy the file/);
   }
 });

@@ -35,7 +35,7 @@ async function read(content: Uint8Array, keys: { readonly identity?: string; rea
 }
 
 const VECTORS = new Map(Object.entries<Uint8Array>(testdata));
-it('the published vectors are all there', () => expect(VECTORS.size).toBe(143));
+it('all published vectors exist', () => expect(VECTORS.size).toBe(143));
 
 function parseVector(name: string) {
   const vector = Buffer.from(VECTORS.get(name) ?? '');
@@ -47,7 +47,7 @@ function parseVector(name: string) {
 }
 
 const CODES: Readonly<Record<string, string>> = { 'no match': 'wrong_credential' };
-/** These do not start as a file of age does. They are imported as text, and fail in their first row. */
+/** These files do not start like an age file. They are imported as text, and fail in their first row. */
 const TEXTS = ['empty', 'armor_garbage_leading', 'armor_lowercase', 'armor_whitespace_begin', 'armor_wrong_type'];
 /** The package yields a chunk when it knows what follows. Of these files, it yields a chunk less than age. */
 const KEPT_BACK =
@@ -92,7 +92,7 @@ it('an armor without its end is cut off, also after a whole line', async () => {
   const { members, file } = parseVector('armor_full_last_line');
   const cut = file.subarray(0, file.indexOf('\n-----END'));
   const { fault } = await read(cut, { identity: members('identity').join() });
-  expect(fault?.message).toContain('was cut off (no end of the armor)');
+  expect(fault?.message).toContain('truncated (the armor has no end)');
 });
 
 it('names the flag of the key that a file needs', async () => {
@@ -112,7 +112,7 @@ it.each([
 ])('--recipient rejects %s', async (_what, text) => {
   const flags = { recipient: [text], agePassphraseFile: undefined, weakPassphrase: false, plaintext: false };
   const encryption: unknown = await chooseEncryption(flags, { sharable: false }).catch((error: unknown) => error);
-  const message = expect.stringMatching(/^--recipient( age1\w+)? is not an X25519 public key of age$/);
+  const message = expect.stringMatching(/^--recipient( age1\w+)? is not an X25519 age public key$/);
   expect(encryption).toMatchObject({ code: 'usage', cause: undefined, message });
 });
 

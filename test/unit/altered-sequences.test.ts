@@ -14,7 +14,7 @@ const ROWS: readonly (readonly [edit: string, isAccepted: boolean, finding: RegE
   [`INSERT INTO audit SELECT ${FAR}, * FROM (${COPY})`, false, /is missing/],
   [`UPDATE audit SET sequence = ${FAR} WHERE sequence = ${LAST}`, false, /is missing/],
   [`UPDATE audit SET sequence = sequence + 1 WHERE sequence = ${LAST}`, false, /is missing/],
-  [`INSERT INTO audit SELECT -1, * FROM (${COPY})`, true, /a number that the vault never gives/],
+  [`INSERT INTO audit SELECT -1, * FROM (${COPY})`, true, /a number that the vault never assigns/],
 ];
 
 it.each(ROWS)('%s: verify accepts it: %s', async (edit, isAccepted, finding) => {

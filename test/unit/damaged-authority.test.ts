@@ -28,7 +28,7 @@ function columnsOf(connection: Connection): readonly Column[] {
   });
 }
 
-it('no value in a column of one tenant ends the calls of another', { timeout: 60_000 }, async () => {
+it('no value in a column of one tenant fails the calls of another', { timeout: 60_000 }, async () => {
   const vault = await fileVault(1);
   const other = await withVault(vault.file, (one) => one.createTenant('other'));
   const key = other.application.key ?? '';

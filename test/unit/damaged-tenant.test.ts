@@ -47,7 +47,7 @@ async function threeTenants() {
 }
 
 describe.each(DAMAGE)('a damaged tenant of a file: $what', (damage) => {
-  it('does not keep commands from the others', async () => {
+  it('does not stop commands on other tenants', async () => {
     const made = await threeTenants();
     await made.damage(damage);
     await expectOthers({ file: made.file }, made.tenants, damage, made.rows);
@@ -95,7 +95,7 @@ it('an older row that is put back while the vault is open is damage', async () =
   });
 });
 
-it('a damaged log is the damage of no tenant', async () => {
+it('a damaged log rejects the list, and no tenant counts as damaged', async () => {
   const { file } = await threeTenants();
   await tamperFile(file, (connection) =>
     connection.exec('UPDATE audit SET sealed = substr(sealed, 2) WHERE sequence > 1'),

@@ -3,7 +3,7 @@ import { tamperFile } from '../checks/tamper-file.ts';
 import { testImpossibleValues } from '../conformance/impossible-values.ts';
 import { fileVault } from './vault-admin-fixture.ts';
 
-const ROW = /row number that the vault never gives/;
+const ROW = /row number that the vault never assigns/;
 const SEQUENCE = /no tenant has had/;
 const END = 9_223_372_036_854_775_807n;
 

@@ -28,7 +28,7 @@ const EDITS: readonly (readonly [what: string, edit: string, repair: string])[] 
     'UPDATE token SET key_id = 1; UPDATE counter SET key_id = 1 WHERE type > 0',
   ],
   [
-    'a token with a row number that the vault never gives',
+    'a token with a row number that the vault never assigns',
     'PRAGMA foreign_keys = OFF; UPDATE token SET token = 1152921504606846977; UPDATE token_index SET token = 1152921504606846977',
     'PRAGMA foreign_keys = OFF; UPDATE token SET token = 1; UPDATE token_index SET token = 1',
   ],

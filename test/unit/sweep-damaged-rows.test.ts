@@ -68,7 +68,7 @@ it.each(Object.entries(EDITS))(
   },
 );
 
-it('row numbers that the vault never gives do not keep a sweep', async () => {
+it('row numbers that the vault never assigns do not keep a sweep', async () => {
   const { file, vault, pass } = await expiringVault();
   await tamperFile(file, (connection) => {
     const names = connection.prepare('PRAGMA table_info(token)').all() as { readonly name: string }[];

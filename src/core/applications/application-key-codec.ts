@@ -15,8 +15,8 @@ interface NewKey {
 }
 
 /**
- * Makes an API key for an application in its revision: its text, which no store keeps, and its record. `key` is a text from
- * `generateApiKey`; default: a new one. Throws `integrity_failure` if no version is left: the count of keys was altered.
+ * Makes an API key for an application in its revision: its text, which no store keeps, and its record. `key` is a text
+ * from `generateApiKey`; default: a new one. Throws `integrity_failure` if an altered count of keys leaves no version.
  */
 export function makeApplicationKey(
   { random, keyring }: Pick<World, 'random' | 'keyring'>,

@@ -18,7 +18,7 @@ export const createApplicationKey: Handler<'createApplicationKey'> = async ({ pa
   return untilSwapped(async () => {
     const older = await world.store.findApplicationKeys(tenantId, params.id.toLowerCase(), now);
     const { record, details } = await findApplication(params.id, caller, world);
-    // No seal protects the count of keys, and those read before it cannot exceed it.
+    // No seal protects the count of keys. Keys that were read before it cannot have a higher version.
     if (older.some(({ version }) => version > record.key_version)) throw new Problem('integrity_failure');
     if (record.type === 'expiring') throw invalid('id', 'must not be an expiring application, which has one key');
     const made = {
@@ -81,8 +81,8 @@ async function findKeys({ record, details }: OpenedApplication, { tenant }: Call
 }
 
 /**
- * Resolves to a key of an application. Rejects with `key_not_found`, and with `integrity_failure` if its row was removed or
- * altered.
+ * Resolves to a key of an application. Rejects with `key_not_found`, and with `integrity_failure` if its row was
+ * removed or altered.
  */
 async function findKey(
   { key_id }: { readonly key_id: string },
@@ -99,7 +99,7 @@ async function findKey(
       if (await world.follower.isGone('application_key', record.tenant_id, id)) throw new Problem('key_not_found');
       return undefined;
     }
-    // An altered application or expiry must not hide the key: its seal does not open then.
+    // Open the seal first, in `isReplaced`: a row with an altered application or expiry must fail, not look missing.
     const isEnded = isReplaced(tenant.keyring, key, details.keys_from) || isExpired(key, world.clock.cutoff());
     if (isEnded || key.application_id !== record.id) throw new Problem('key_not_found');
     return (await world.follower.isCurrent('application_key', key)) ? key : undefined;

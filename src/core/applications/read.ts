@@ -23,8 +23,8 @@ export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_reque
   showApplication(application);
 
 /**
- * Resolves to an application of the caller's tenant. Rejects with `application_not_found`, and with `integrity_failure` if
- * its row was removed, altered or restored from an older copy.
+ * Resolves to an application of the caller's tenant. Rejects with `application_not_found`, and with `integrity_failure`
+ * if its row was removed, altered or restored from an older copy.
  */
 export async function findApplication(id: string, { tenant }: Caller, world: World): Promise<OpenedApplication> {
   const { store, follower, clock } = world;
@@ -60,7 +60,7 @@ export const listApplications: Handler<'listApplications'> = async ({ query }, {
   return pageOf(query, total, applications);
 };
 
-/** Resolves to whether no record has changed since it was read. Rejects with `integrity_failure` for an older one. */
+/** Resolves to whether no record has changed since it was read. Rejects with `integrity_failure` for an older row. */
 export async function areCurrent(
   { follower }: World,
   table: 'application' | 'application_key',

@@ -49,7 +49,7 @@ export interface StampedRecord extends Pick<ReadRecord, 'id' | 'revision'> {
 
 /** The records that an identity consists of, at the state in which they were read. */
 export interface Stamp {
-  /** The map that knows them. A follower that opens the audit again has another one. */
+  /** The map that has them. A follower that opens the audit again has a new map. */
   readonly map: AuthorityMap;
   readonly tenant_id: string;
   readonly changed: number;
@@ -262,8 +262,8 @@ export function createFollower({ store, keyring }: Parts) {
     },
 
     /**
-     * Resolves to whether a record that the store did not find does not exist. Resolves to false if it exists by now.
-     * Rejects with `integrity_failure` if only its row is gone.
+     * Resolves to whether a record that the store did not find is gone from the audit, too. Resolves to false if its
+     * row exists by now. Rejects with `integrity_failure` if only its row is gone.
      */
     async isGone(table: StampedRecord['table'], tenant_id: string, id: string): Promise<boolean> {
       async function isKnown(): Promise<boolean> {
@@ -272,7 +272,7 @@ export function createFollower({ store, keyring }: Parts) {
       }
       if (!(await isKnown())) return true;
       if ((await findStored(table, { tenant_id, id })) !== undefined) return false;
-      // It may have been removed meanwhile.
+      // Another process may have removed it meanwhile.
       if (!(await isKnown())) return true;
       throw lost(`the row of the ${table} ${id} was removed`);
     },

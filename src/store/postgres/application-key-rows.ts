@@ -54,7 +54,7 @@ export async function insertKey(run: Run, record: ApplicationKeyRecord): Promise
   return true;
 }
 
-/** Removes the keys of applications, except the key `kept`, and resolves to them. */
+/** Removes the genuine keys of applications, except the key `kept`, and resolves to them. */
 export async function removeKeysOf(
   run: Run,
   { tenantId, tenant }: { readonly tenantId: string; readonly tenant: number },

@@ -55,15 +55,15 @@ interface Place {
   readonly id: string;
 }
 
-/** Removed applications, and the removed keys of others. */
+/** Removed applications, and removed keys of applications that stay. */
 interface Ended {
   readonly applications?: readonly EndedRecord[];
   readonly keys: readonly EndedRecord[];
 }
 
 /**
- * Removes the applications that an application created, with one of its keys if `keyId` is given, the keys of all removed
- * applications, and the replies to them. Writes the entry of what the change has removed.
+ * Removes the applications that an application created (with `keyId`: only those created with this key), the keys of
+ * all removed applications, and the replies to them. Writes the entry of all that the change has removed.
  */
 async function endApplications(
   { run, record }: Transaction,

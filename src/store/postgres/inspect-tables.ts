@@ -77,7 +77,7 @@ const CHECKS: readonly string[] = [
       JOIN pg_index x ON x.indexrelid = c.oid WHERE c.relnamespace = ${SCHEMA} AND relname = name AND indisvalid)
       UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
         AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
-    'a sequence has no number left for another row': `
+    'a sequence has no number for another row': `
       SELECT relname FROM pg_sequence s JOIN pg_class c ON c.oid = seqrelid WHERE relnamespace = ${SCHEMA}
         AND CASE WHEN has_sequence_privilege(c.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(c.oid) END
           >= least(seqmax, ${MAX_ROW})`,
@@ -130,7 +130,7 @@ const CHECKS: readonly string[] = [
       encode(substr(sha256(string_agg(uuid_send(c), ''::bytea ORDER BY c)), 1, 16), 'hex')::uuid FROM unnest(containers) c)`,
   }),
   ...checksOf('audit', {
-    'has a number that the vault never gives': `
+    'has a number that the vault never assigns': `
       SELECT sequence::text FROM vault.audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
   }),
   ...checksOf('audit_index', {

@@ -64,7 +64,7 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   // Only `requireWitness` takes a logarithm.
   [/^2201E$/, { reaction: 'behind', problem: 'write_conflict', fault: 'store_refused' }],
   [/^22012$/, { reaction: 'fail', problem: 'vault_moved', fault: 'store_missing' }],
-  // 2200H and 22003: a sequence or a counter was set to its end.
+  // 2200H and 22003: a sequence or a counter was set to its maximum.
   [/^(XX00[12]|2200H|22003)$/, DAMAGED],
   // 57P04: the database was dropped.
   [/^(28...|3D000|57P04)$/, { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' }],
@@ -75,7 +75,7 @@ export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Tr
   // Another process has written a reply under the same idempotency key, or a token with the same id. The next attempt
   // finds it.
   if (code === '23505' && (table === 'reply' || table === 'token')) return BUSY;
-  // A live token has no tombstone.
+  // A live token has no tombstone, so a second one is damage.
   if (code === '23505' && table === 'tombstone') return DAMAGED;
   // A stored value that a statement cannot convert.
   if (use === 'read' && code.startsWith('22')) return DAMAGED;

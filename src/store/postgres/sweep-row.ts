@@ -31,7 +31,7 @@ const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
-/** Selects the expired rows `e` of a table, earliest expiry first. Parameters: now, limit, the rows to leave out. */
+/** Selects the expired rows `e` of a table, earliest expiry first. Parameters: now, limit, the rows to skip. */
 const expiredRows = (table: keyof ExpiringRecords, live: string, columns: string) =>
   `SELECT e.${table}, n.id, ${columns} FROM vault.${table} e JOIN vault.tenant n ON n.tenant = e.tenant
 WHERE e.expires_at <= $1 AND e.expires_at IS NOT NULL ${live} AND e.${table} BETWEEN 1 AND ${MAX_ROW} AND e.${table} <> ALL ($3::bigint[])
@@ -88,9 +88,9 @@ export function sweepMethods({ read, readSlow, change }: Connections) {
 
     nextExpiry: async (now) => optionalInstant(firstValue(await read(NEXT, [now]))),
 
-    async findExpired(table, now, limit, passed) {
+    async findExpired(table, now, limit, skipped) {
       const [query, decode] = EXPIRED[table];
-      const rows = await readSlow(query, [now, limit, [...passed]]);
+      const rows = await readSlow(query, [now, limit, [...skipped]]);
       return rows.map(([row, tenantId, ...columns]) => ({
         row: storedNumber(row),
         record: decoded(() => decode(storedUuid(tenantId), columns)),

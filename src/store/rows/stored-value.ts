@@ -28,7 +28,7 @@ export function storedInstant(value: unknown): number {
   return instant;
 }
 
-/** The maximum number of a row, and of rows. SQLite gives larger ones after one that was written outside the vault. */
+/** The maximum number of a row, and of rows. SQLite assigns a larger number only after an edit outside the vault. */
 export const MAX_ROW = 2 ** 48;
 
 /** Returns a stored number of tokens, or throws `integrity_failure` if it is out of range. */
@@ -43,15 +43,15 @@ export const LAST_DAY = 2_932_896;
 export const LAST_MONTH = 119_999;
 
 /**
- * Returns the function that reads a value that no seal protects. Reads an impossible value as `fallback`: it must not
- * hide the record, and `vault doctor` reports it.
+ * Returns the function that reads a value that no seal protects. It returns `fallback` for an impossible value, which
+ * must not hide the record. `vault doctor` reports the value.
  */
 const unsealed = (last: number, fallback: number) => (value: unknown) =>
   Number.isInteger(value) && 0 <= (value as number) && (value as number) <= last ? (value as number) : fallback;
 
 export const storedDay = unsealed(LAST_DAY, 0);
 export const storedMonth = unsealed(LAST_MONTH, 0);
-/** Returns the number of keys that an application has had. With an impossible one, no version is left for a new key. */
+/** Returns the number of keys that an application has had. An impossible number leaves no version for a new key. */
 export const storedKeyVersion = unsealed(MAX_KEY_VERSION - 1, MAX_KEY_VERSION);
 
 /**
@@ -83,7 +83,7 @@ export function decoded<T>(decode: () => T): T | undefined {
   }
 }
 
-/** Returns the records of the rows that are valid. */
+/** Returns the records of the valid rows. */
 export function readable<Row, T>(rows: readonly Row[], decode: (row: Row) => T): readonly T[] {
   return rows.map((row) => decoded(() => decode(row))).filter((record) => record !== undefined);
 }

@@ -96,7 +96,7 @@ export function sqliteStore(session: Session): FileStore {
     readonly [Table in keyof ExpiringRecords]: (
       now: Instant,
       limit: number,
-      passed: ReadonlySet<number>,
+      skipped: ReadonlySet<number>,
     ) => readonly ExpiredRow<ExpiringRecords[Table]>[];
   } = {
     token: changes.findExpired,

@@ -35,7 +35,7 @@ export async function checkAndReport(
     import('../dev/temporary-folder.ts'),
     import('node:v8'),
   ]);
-  // V8 doubles its young generation again and again, to 128 MB. A check needs little of it: a few rows at a time.
+  // V8 would grow its young generation to 128 MB. Keep the first size: a check has only a few rows in memory.
   setFlagsFromString('--semi-space-growth-factor=1');
   const checking = { ...opened, makeFolder: () => makeTemporaryFolder('doctor') };
   const line = progressLine('checking');

@@ -143,7 +143,7 @@ const ROTATE_FLAGS = {
 
 const ROTATE_HELP = `
 Daemons and other commands keep running. The next rotation resumes an interrupted one.
-A damaged tenant keeps its keys, and the others are rotated; then the exit code is 9. \`vault doctor\` finds the damage.
+Rotation skips damaged tenants, and the exit code is then 9. \`vault doctor\` finds the damage.
 Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of every token, so fingerprints that clients
 stored no longer match. Backups and snapshots still hold the old keys.
 After --master, add other key files and passphrases again with \`vault keys add\`.`;

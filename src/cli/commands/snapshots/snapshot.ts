@@ -115,7 +115,7 @@ export const defineReset = onFile(
         if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
         const { resetVault } = await import('../../../vault/admin.ts');
         const result = await resetVault(opened, tenant);
-        // A file with damage is never copied.
+        // Compacting copies the file, and the vault never copies a damaged file.
         if (result.damaged === undefined) return { ...result, ...(compact && (await compactAfterReset(opened))) };
         if (compact) report('the file was not compacted');
         return result;

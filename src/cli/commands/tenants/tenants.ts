@@ -31,7 +31,7 @@ export const defineTenantCreate = onTenants({
 export const defineTenantList = onVault({
   view: RESULT_VIEWS.tenantList,
   help: `
-The list leaves damaged tenants out; then the exit code is 9. \`vault doctor\` finds the damage.`,
+The list omits damaged tenants, and the exit code is then 9. \`vault doctor\` finds the damage.`,
   examples: ['vault tenant list', 'vault tenant list -q'],
   prepare:
     async () =>
@@ -58,9 +58,9 @@ export const defineTenantIssueKey = onTenants({
 
 const ACCEPT_HELP = `
 A tenant is closed if its records differ from the audit and no entry names the wrong one: all its calls fail. Restore a
-backup instead if you have one. The audit keeps the acceptance, but not what differed: keep the output.
-An older row also brings its API keys back: run \`vault apps regenerate\` for each application of such a row.
-A tenant that cannot be decrypted is not accepted. Another record that cannot be decrypted stays damaged.`;
+backup instead if you have one. The audit records the acceptance, but not the differences: keep the output.
+If an accepted row is older, replaced or deleted API keys may work again: run \`vault apps regenerate\` for its application.
+A tenant that cannot be decrypted is not accepted. Any other record that cannot be decrypted stays damaged.`;
 
 /** The number of findings that the question shows. */
 const MAX_SHOWN = 20;
@@ -79,7 +79,7 @@ export const defineTenantAccept = withAdmin({
       if (!yes) {
         reportDifference(tenant_id, findings);
         await confirmLoss(
-          'From now on, the records of the tenant count as they are. API keys that were replaced or deleted work again if their rows are there.',
+          'From now on, the records of the tenant count as they are. Replaced or deleted API keys work again if their rows exist.',
         );
       }
       await accept();

@@ -4,23 +4,23 @@ import { isError } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { damagedFile, isArmored, readArmor } from './read-armor.ts';
 
-/** The first characters of a binary file of age, of any version. */
+/** The first characters of a binary age file of any version. */
 const INTRO = 'age-encryption.org/';
 
-/** A passphrase is the only recipient of its file. */
+/** Matches the start of an age file with a passphrase. Such a file has no other recipient. */
 const BY_PASSPHRASE = /^age-encryption\.org\/v1\n-> scrypt /;
 
-/** The number of bytes that show what a file is, with some white space before an armor. */
+/** The number of bytes that identify a file, with room for white space before an armor. */
 const START_BYTES = 128;
 
-/** A stream of which the first characters are known. */
+/** A stream whose first characters were read. */
 interface Opened {
   readonly start: string;
-  /** The whole stream, with its start. */
+  /** The whole stream, including its start. */
   readonly all: AsyncIterable<Uint8Array>;
 }
 
-/** Resolves to a stream and its first characters. */
+/** Reads the first characters of a stream. Resolves to them and the whole stream. */
 export async function lookAhead(pieces: AsyncGenerator<Uint8Array>): Promise<Opened> {
   const seen: Uint8Array[] = [];
   for (let size = 0; size < START_BYTES; size += seen.at(-1)?.length ?? 0) {
@@ -35,18 +35,18 @@ export async function lookAhead(pieces: AsyncGenerator<Uint8Array>): Promise<Ope
   return { start: Buffer.concat(seen).toString('latin1', 0, START_BYTES), all };
 }
 
-/** Returns whether a file that starts with these characters is a file of age, binary or armored. */
+/** Returns whether a file that starts with these characters is an age file, binary or armored. */
 export function isAgeFile(start: string): boolean {
   return start.startsWith(INTRO) || isArmored(start);
 }
 
-/** Returns a web stream, which the package reads. Its types are those of DOM, which lack `from`. */
+/** Returns a web stream for `age-encryption`, which uses the types of DOM. They lack `from`. */
 export function streamOf(pieces: AsyncIterable<Uint8Array> | readonly Uint8Array[]): ReadableStream<Uint8Array> {
   const stream: object = WebStream.from(pieces);
   return stream as ReadableStream<Uint8Array>;
 }
 
-/** Yields the bytes of an encrypted text. */
+/** Encrypts a text and yields the bytes. */
 export async function* encryptPieces(encrypter: Encrypter, pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   const bytes = async function* () {
     for await (const piece of pieces) yield Buffer.from(piece);
@@ -55,9 +55,10 @@ export async function* encryptPieces(encrypter: Encrypter, pieces: AsyncIterable
 }
 
 /**
- * Opens a file of age (C2SP age-encryption.org/v1) with the decrypter that `choose` resolves to. The result yields the
- * complete chunks (64 KiB) before a cut or damage; only its end proves that the file is complete. Both throw
- * `invalid_data` for missing or altered bytes, and the errors of `choose`, of its decrypter and of the stream.
+ * Decrypts an age file (C2SP age-encryption.org/v1) with the decrypter that `choose` resolves to. The result yields the
+ * complete chunks (64 KiB) before missing or altered bytes, and then throws `invalid_data`. Only its normal end proves
+ * that the file is complete. Rejects with `invalid_data`, and with the errors of `choose`, its decrypter and the
+ * stream.
  */
 export async function decryptFile(
   opened: Opened,
@@ -65,7 +66,7 @@ export async function decryptFile(
 ): Promise<AsyncGenerator<Uint8Array>> {
   const { start, all } = isArmored(opened.start) ? await lookAhead(readArmor(opened.all)) : opened;
   const decrypter = await choose({ byPassphrase: BY_PASSPHRASE.test(start) });
-  // A web stream that fails drops the chunks that wait in it. Node reads 64 KiB at once, which complete at most one.
+  // A web stream that fails drops its waiting chunks. Node reads 64 KiB at a time, which complete at most one chunk.
   const decrypted = await decrypter.decrypt(streamOf(all)).catch(fail);
   return (async function* () {
     try {
@@ -76,7 +77,7 @@ export async function decryptFile(
   })();
 }
 
-/** Throws the fault for an error of the package, whose messages contain no secrets. */
+/** Throws the fault for an error of the package. The messages of the package contain no secrets. */
 function fail(error: unknown): never {
   if (error instanceof Fault || !isError(error)) throw error;
   throw damagedFile(error.message, error);

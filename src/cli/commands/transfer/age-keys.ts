@@ -11,10 +11,10 @@ const PASSPHRASE_FLAG = {
   agePassphraseFile: flag('--age-passphrase-file <path>', 'a file with the passphrase of an encrypted export'),
 };
 
-/** The recipients or the passphrase that an export is encrypted for. */
+/** The recipients or the passphrase of an encrypted export. */
 export const ENCRYPT_FLAGS = {
   recipient: {
-    ...flag('--recipient <key>', 'encrypt for this key of age, age1…; repeatable (comma-separated in VAULT_RECIPIENT)'),
+    ...flag('--recipient <key>', 'an age public key (age1…); repeatable, comma-separated in VAULT_RECIPIENT'),
     repeatable: true,
   },
   ...PASSPHRASE_FLAG,
@@ -28,7 +28,7 @@ export const DECRYPT_FLAGS = {
   ...PASSPHRASE_FLAG,
 };
 
-/** The X25519 keys of age, in Bech32. The package also accepts keys of kinds that `vault import` does not read. */
+/** The X25519 keys of age, in Bech32. The package also accepts other kinds, which `vault import` cannot read. */
 const RECIPIENT = /^age1[02-9ac-hj-np-z]{58}$/;
 const IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
 
@@ -40,8 +40,8 @@ export interface Encryption {
 
 /**
  * Resolves to the encrypter of an export, or to undefined for an export in plaintext. Without flags, prompts for a
- * passphrase on a terminal. Rejects with the fault `usage` for conflicting flags, for none without a terminal and for
- * a key that is not an X25519 recipient, and with `weak_passphrase`.
+ * passphrase on a terminal. Rejects with the fault `usage` for conflicting flags, for missing flags without a terminal,
+ * and for a key that is not an X25519 recipient. Rejects with `weak_passphrase` for a weak passphrase.
  */
 export async function chooseEncryption(
   { recipient: recipients, agePassphraseFile: file, weakPassphrase, plaintext }: FlagValues<typeof ENCRYPT_FLAGS>,
@@ -60,13 +60,13 @@ export async function chooseEncryption(
   for (const text of recipients) {
     const add = async () => {
       encrypter.addRecipient(text);
-      // Only this rejects a point of low order, for which anybody could open the export.
+      // `addRecipient` accepts a point of low order, with which anybody could open the export. `encrypt` rejects it.
       await encrypter.encrypt(streamOf([]));
     };
     if (RECIPIENT.test(text) && (await succeeds(add))) continue;
-    // Show no other text, which may be a secret key.
+    // Do not print any other text: it may be a secret key.
     const shown = /^age1\w*$/.test(text) ? `--recipient ${text}` : '--recipient';
-    throw new Fault('usage', `${shown} is not an X25519 public key of age`, {
+    throw new Fault('usage', `${shown} is not an X25519 age public key`, {
       hint: 'pass a key (age1…) of `vault keygen` or `age-keygen`; for others, run `vault export --plaintext | age -r KEY`',
     });
   }
@@ -86,8 +86,9 @@ async function newPassphrase(file: string | undefined, allowWeak: boolean): Prom
 }
 
 /**
- * Resolves to the decrypter of a file. Its keys are those of `--identity`, or a passphrase, for which it prompts on a
- * terminal. Rejects with the fault `usage`. The decrypter rejects with `wrong_credential` if no key opens the file.
+ * Resolves to the decrypter of a file, with the keys of `--identity` or the passphrase. Prompts for a missing
+ * passphrase on a terminal. Rejects with the fault `usage` if the flag that the file needs is missing, or names a file
+ * without a valid key. The decrypter rejects with `wrong_credential` if no key opens the file.
  */
 export async function chooseDecrypter(
   { identity, agePassphraseFile: file }: FlagValues<typeof DECRYPT_FLAGS>,
@@ -104,7 +105,7 @@ export async function chooseDecrypter(
       hint,
     });
   }
-  // The decrypter asks its keys in order, and this one only if no other opens the file.
+  // The decrypter tries its keys in order, so it reaches this one only if no other key opens the file.
   decrypter.addIdentity({
     unwrapFileKey(): never {
       const what = byPassphrase ? 'the passphrase does not open' : 'no key of --identity opens';
@@ -115,7 +116,7 @@ export async function chooseDecrypter(
   return decrypter;
 }
 
-/** Adds the keys of a file: one on each line, with empty lines and comments. */
+/** Adds the keys of a file, one on each line. Ignores empty lines and comments. */
 async function addIdentities(decrypter: Decrypter, path: string): Promise<void> {
   const lines = (await readSecretFile('--identity', path))
     .toString('utf8')
@@ -125,17 +126,13 @@ async function addIdentities(decrypter: Decrypter, path: string): Promise<void> 
   if (keys.length === 0) throw new Fault('usage', `--identity: ${path} has no key`);
   for (const key of keys) {
     if (IDENTITY.test(key) && (await succeeds(() => decrypter.addIdentity(key)))) continue;
-    throw new Fault(
-      'usage',
-      `--identity: line ${lines.indexOf(key) + 1} of ${path} is not an X25519 secret key of age`,
-      {
-        hint: 'for SSH, plugin and post-quantum keys, run `age -d -i KEYS EXPORT | vault import -`',
-      },
-    );
+    throw new Fault('usage', `--identity: line ${lines.indexOf(key) + 1} of ${path} is not an X25519 age secret key`, {
+      hint: 'for SSH, plugin and post-quantum keys, run `age -d -i KEYS EXPORT | vault import -`',
+    });
   }
 }
 
-/** Returns whether an operation of the package succeeds. Drops the error, which may contain a secret key. */
+/** Resolves to whether an operation of the package succeeds. Drops the error, which may contain a secret key. */
 async function succeeds(operation: () => unknown): Promise<boolean> {
   try {
     await operation();

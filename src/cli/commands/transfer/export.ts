@@ -50,7 +50,7 @@ interface Source {
   close(): Promise<void>;
 }
 
-/** `vault export`: writes the tokens to a file of age, or to plaintext with --plaintext. */
+/** `vault export`: writes the tokens to an age file, or in plaintext with --plaintext. */
 export const defineExport = printing({
   flags: { ...EXPORT_FLAGS, ...ENCRYPT_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile },
   view: RESULT_VIEWS.export,

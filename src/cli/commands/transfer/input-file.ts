@@ -14,7 +14,7 @@ const MAX_LINE = 16 * 1024 * 1024;
 export type InputFile = Awaited<ReturnType<typeof openInput>>;
 
 /**
- * Opens a file or, for `-`, standard input. Decrypts a file of age with the keys in the flags. Rejects with the faults
+ * Opens a file or, for `-`, standard input. Decrypts an age file with the keys in the flags. Rejects with the faults
  * `usage`, `wrong_credential` and `invalid_data`.
  */
 export async function openInput(path: string, flags: FlagValues<typeof DECRYPT_FLAGS>) {

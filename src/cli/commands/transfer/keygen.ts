@@ -7,13 +7,13 @@ import { printing } from '../printing.ts';
 
 const KEYGEN_FLAGS = { out: flag('--out <path>', 'a new file (0600) for the secret key (identity)') };
 
-/** `vault keygen --out K`: creates a key pair of age, X25519, as `age-keygen` does. The result is the public key. */
+/** `vault keygen --out K`: creates an X25519 key pair of age, as `age-keygen` does. The result is the public key. */
 export const defineKeygen = printing({
   flags: KEYGEN_FLAGS,
   view: RESULT_VIEWS.keygen,
   help: `
-\`vault export --recipient\` takes the public key. \`vault import --identity\` takes the file with the secret key. The file is that of
-\`age-keygen\`, so \`age\` takes both, too.`,
+Pass the public key to \`vault export --recipient\`, and the file with the secret key to \`vault import --identity\`.
+The file has the format of \`age-keygen\`, so \`age\` accepts both keys.`,
   examples: ['vault keygen --out identity.txt', 'recipient=$(vault keygen --out identity.txt --field recipient)'],
   async work({ read }) {
     const file = filePath('--out', read(KEYGEN_FLAGS).out);

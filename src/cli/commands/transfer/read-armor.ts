@@ -5,25 +5,26 @@ const END = '-----END AGE ENCRYPTED FILE-----';
 
 /** The bytes in a full line, which has 64 characters. */
 const FULL_BYTES = 48;
-/** The maximum length of a line, which is white space around the armor. */
+/** The maximum length of a line. Only white space around the armor may have such long lines. */
 const MAX_LINE = 1024;
 
-/** Returns whether a file that starts with these characters is an armored file of age. */
+/** Returns whether a file that starts with these characters is an armored age file. */
 export function isArmored(start: string): boolean {
   return start.trimStart().startsWith(BEGIN);
 }
 
-/** Returns the fault for a file of age with missing or altered bytes. */
+/** Returns the fault for an age file with missing or altered bytes. */
 export function damagedFile(reason: string, cause?: unknown): Fault {
-  return new Fault('invalid_data', `the encrypted file is damaged, or was cut off (${reason})`, {
+  return new Fault('invalid_data', `the encrypted file is damaged or truncated (${reason})`, {
     hint: 'copy the file again, or repeat the export; rows before the damage may have been imported',
     cause,
   });
 }
 
 /**
- * Yields the bytes of an armored file (C2SP age-encryption.org/v1, ASCII armor) as they arrive; the package decodes only
- * whole texts. Throws `invalid_data` unless each line is full and canonical, the last one aside, and for a missing end.
+ * Decodes an armored file (C2SP age-encryption.org/v1, ASCII armor) as it arrives; the package decodes only whole
+ * texts. Throws `invalid_data` for a line that is not canonical, a line before the last that is not full, and a
+ * missing end.
  */
 export async function* readArmor(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let [rest, line] = ['', 0];
@@ -55,5 +56,5 @@ export async function* readArmor(pieces: AsyncIterable<Uint8Array>): AsyncGenera
     yield Buffer.concat(lines.map((text) => decode(text.replace(/\r$/, ''))));
   }
   yield decode(rest);
-  if (part !== 'after') throw damagedFile('no end of the armor');
+  if (part !== 'after') throw damagedFile('the armor has no end');
 }

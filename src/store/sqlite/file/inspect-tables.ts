@@ -15,7 +15,7 @@ interface Check {
 
 const DAY_MS = 86_400_000;
 
-/** Returns the SQL of a UUID's text. */
+/** Returns an SQL expression for the text of a UUID. */
 const UUID = (column: string) => {
   const part = (from: number, length: number) => `substr(hex(${column}), ${from}, ${length})`;
   return `lower(${part(1, 8)} || '-' || ${part(9, 4)} || '-' || ${part(13, 4)} || '-' || ${part(17, 4)} || '-' || substr(hex(${column}), 21))`;
@@ -44,12 +44,12 @@ const CHECKS: readonly Check[] = [
   })),
   ...['tenant', 'application', 'application_key', 'token', 'reply'].map((table) => ({
     table,
-    what: 'has a row number that the vault never gives',
+    what: 'has a row number that the vault never assigns',
     sql: `SELECT 'number ' || ${table} AS id FROM ${table} WHERE ${table} NOT BETWEEN 1 AND ${MAX_ROW}`,
   })),
   {
     table: 'audit',
-    what: 'has a number that the vault never gives',
+    what: 'has a number that the vault never assigns',
     sql: `SELECT sequence AS id FROM audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
   },
   {

@@ -16,8 +16,8 @@ export const BLIND_LENGTH = 16;
  *
  * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs. The ids of tokens are text,
  *   because lists sort and rules search by them. Times are `Instant`s.
- * - AUTOINCREMENT never gives the number of a removed tenant again: rows with this number that an edit outside the vault
- *   left must not join another tenant.
+ * - AUTOINCREMENT never assigns the number of a removed tenant again. Rows that an edit outside the vault left under
+ *   this number must not join another tenant.
  * - `application_key` holds the API keys. `seal` is sealed and binds the other columns, except `last_used_day`.
  *   `application.key_version` counts the keys that an application has had.
  * - `token_index` holds one entry for each blind index of a token, under the token's `set_number`: a list by one index

@@ -72,8 +72,8 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_IOERR_SHORT_READ: 'integrity_failure',
   SQLITE_IOERR_CORRUPTFS: 'integrity_failure',
   SQLITE_IOERR_DATA: 'integrity_failure',
-  // These mean rows that violate the tables' declarations, such as a tombstone of a live token, or a header that requires
-  // a newer SQLite. This code writes neither.
+  // These mean rows that violate the tables' declarations, such as a tombstone of a live token, or a header that
+  // requires a newer SQLite. This code writes neither.
   SQLITE_CONSTRAINT: 'integrity_failure',
   SQLITE_MISMATCH: 'integrity_failure',
   SQLITE_READONLY: 'integrity_failure',

@@ -21,16 +21,16 @@ export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
 const isUuid = (column: string) => `typeof(${column}) = 'blob' AND length(${column}) = 16`;
 
 /**
- * Selects all rows of a table as one text. Each row has the ids of itself and of its tenant, in hexadecimal digits, and
- * its revision. Opening a vault reads all rows, and SQLite returns one text in half the time of a list. Leaves out damaged
- * ids: the records of their tenants then differ from the audit.
+ * Selects all rows of a table as one text. Each row has its id, the id of its tenant, both in hexadecimal digits, and
+ * its revision. Opening a vault reads all rows, and SQLite returns one text in half the time of a list. Omits rows with
+ * a damaged id: the records of their tenant then differ from the audit.
  */
 export const everyRow = (table: 'application' | 'application_key') =>
   `SELECT group_concat(hex(a.id) || hex(t.id) || a.revision, ' ')
 FROM ${table} a CROSS JOIN tenant t ON t.tenant = a.tenant
 WHERE ${isUuid('a.id')} AND ${isUuid('t.id')} AND typeof(a.revision) = 'integer'`;
 
-/** Returns the records of a text of `everyRow`. Decodes each one when it is read, so they are not in memory together. */
+/** Returns the records in a text of `everyRow`. Decodes each record when it is read, so that few are in memory. */
 export function revisionsOf(text: string): AuthorityScan['keys'] {
   return {
     *[Symbol.iterator]() {
@@ -150,7 +150,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
 
     remove,
 
-    /** Removes the keys of applications, except the key `kept`, and returns them. */
+    /** Removes the genuine keys of applications, except the key `kept`, and returns them. */
     removeOf(
       tenant: number,
       applicationIds: readonly string[],
@@ -168,9 +168,9 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     findExpired: (
       now: Instant,
       limit: number,
-      passed: ReadonlySet<number>,
+      skipped: ReadonlySet<number>,
     ): readonly ExpiredRow<ApplicationKeyRecord>[] =>
-      toExpired(expired().all(now, JSON.stringify([...passed]), limit), toApplicationKeyRecord),
+      toExpired(expired().all(now, JSON.stringify([...skipped]), limit), toApplicationKeyRecord),
 
     markUsed(tenantId: string, ids: readonly string[], day: number): void {
       const tenant = tenants.find(tenantId);

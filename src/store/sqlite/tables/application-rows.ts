@@ -65,7 +65,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
     return { applications: ended, keys: keys.removeOf(tenant, ids, isGenuine) };
   }
 
-  /** Returns the applications that an application created, with one of its keys if `keyId` is given. */
+  /** Returns the genuine applications that an application created; with `keyId`, only those created with this key. */
   function childrenOf(
     tenant: number,
     id: string,
@@ -165,8 +165,12 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
       return { ...ended, keys: [own, ...ended.keys] };
     },
 
-    findExpired: (now: Instant, limit: number, passed: ReadonlySet<number>): readonly ExpiredRow<ApplicationRecord>[] =>
-      toExpired(expired().all(now, JSON.stringify([...passed]), limit), toApplicationRecord),
+    findExpired: (
+      now: Instant,
+      limit: number,
+      skipped: ReadonlySet<number>,
+    ): readonly ExpiredRow<ApplicationRecord>[] =>
+      toExpired(expired().all(now, JSON.stringify([...skipped]), limit), toApplicationRecord),
   };
 }
 

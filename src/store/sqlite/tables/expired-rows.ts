@@ -2,8 +2,8 @@ import type { ExpiredRow, ExpiringRecords } from '../../../core/ports.ts';
 import { decoded, MAX_ROW } from '../../rows/stored-value.ts';
 
 /**
- * Selects the expired rows `e` of a table with their tenant, the earliest first. Parameters: now, the rows to leave out as
- * JSON, limit. Leaves out rows with a number that the vault never gives, which doctor reports: a number cannot name them.
+ * Selects the expired rows `e` of a table with their tenant, the earliest first. Parameters: now, the rows to skip
+ * (JSON), limit. Omits rows with a number that the vault never assigns, which doctor reports: such a number names no row exactly.
  */
 export const expiredRows = (table: keyof ExpiringRecords, columns: string): string => `
   SELECT e.${table} AS row, e.tenant, n.id AS tenant_id, ${columns}

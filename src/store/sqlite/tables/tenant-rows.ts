@@ -85,8 +85,8 @@ export function tenantRows(connection: Connection) {
   const removeFrom = (table: string, tenant: number): number =>
     connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant).changes;
 
-  /** Returns the rows of all tenants, oldest first, without those with a damaged id. */
-  const named = () =>
+  /** Returns the rows of all tenants, oldest first. Omits rows with a damaged id. */
+  const validRows = () =>
     all()
       .all()
       .filter(({ id }) => Buffer.isBuffer(id) && id.length === 16);
@@ -116,9 +116,9 @@ export function tenantRows(connection: Connection) {
       return row && withKeys(row);
     },
 
-    /** Returns the revision and the keys of each tenant, even of a damaged one, unless its id is damaged. */
+    /** Returns the revision and the keys of each tenant. Omits only tenants with a damaged id. */
     revisions: () =>
-      named().map(({ tenant, id, revision }) => ({
+      validRows().map(({ tenant, id, revision }) => ({
         id: uuidText(id as Buffer),
         revision: Number(revision),
         keys: keysOf()
@@ -127,10 +127,10 @@ export function tenantRows(connection: Connection) {
       })),
 
     listIds(): readonly string[] {
-      return named().map(({ id }) => uuid.read(id));
+      return validRows().map(({ id }) => uuid.read(id));
     },
 
-    /** Inserts a tenant. Throws `integrity_failure` if an altered file leaves no number for it. */
+    /** Inserts a tenant. Throws `integrity_failure` if an edit of the file has left no number for it. */
     insert(record: TenantRecord, keys: readonly WrappedKey[]): void {
       if (storedNumber(lastNumber().get()) >= MAX_ROW) throw new Problem('integrity_failure');
       const { lastInsertRowid: tenant } = insertRow().run(...TENANT.values(record));

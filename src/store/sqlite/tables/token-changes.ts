@@ -173,9 +173,9 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
       return true;
     },
 
-    findExpired: (now: Instant, limit: number, passed: ReadonlySet<number>): readonly ExpiredRow<TokenRecord>[] =>
+    findExpired: (now: Instant, limit: number, skipped: ReadonlySet<number>): readonly ExpiredRow<TokenRecord>[] =>
       toExpired(
-        expired().all(now, JSON.stringify([...passed]), limit),
+        expired().all(now, JSON.stringify([...skipped]), limit),
         (row) => toStoredToken(uuidText(row.tenant_id), row).record,
       ),
   };

@@ -67,7 +67,7 @@ export function tokenRows(connection: Connection) {
 
     /**
      * Returns the number of the new row. Returns undefined when a token with this id exists, or existed. Throws
-     * `integrity_failure` if an altered file leaves no number for it.
+     * `integrity_failure` if an edit of the file has left no number for it.
      */
     insert(tenant: number, record: TokenRecord, { blinds, set_number }: TokenEntries): number | undefined {
       const values = [...TOKEN.values(record), tenant, blinds, set_number];

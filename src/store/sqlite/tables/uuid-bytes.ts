@@ -53,10 +53,10 @@ export function uuidText(bytes: unknown): string {
 const WRITTEN = Buffer.alloc(36, '-');
 const DIGIT_PLACES = Array.from(WRITTEN.keys()).filter((at) => ![8, 13, 18, 23].includes(at));
 
-/** Returns the UUID of the 32 hexadecimal digits at a place of a text, in lower case. */
+/** Returns the UUID of the 32 hexadecimal digits at the position `at` of a text, in lower case. */
 export function uuidOfHex(text: string, at = 0): string {
   for (let n = 0; n < DIGIT_PLACES.length; n += 1) {
-    // This bit makes letters lower-case. Digits have it.
+    // This bit makes letters lower-case. Digits have it already.
     WRITTEN[DIGIT_PLACES[n] as number] = text.charCodeAt(at + n) | 0x20;
   }
   return WRITTEN.toString('latin1');

@@ -4,16 +4,16 @@ import { Problem } from '../core/problem.ts';
 import { type OpenedTenant, openTenant } from '../core/tenants/tenant-codec.ts';
 import type { KeyHolder } from './key-holder.ts';
 
-/** A tenant that can be decrypted, with its keys, both as the log names them. */
+/** A tenant that can be decrypted, and its keys, both in the state that the log names. */
 export interface SoundTenant extends OpenedTenant {
   readonly keys: readonly WrappedKey[];
 }
 
 /**
- * Resolves to a tenant, or to undefined if it does not exist. Rejects with `integrity_failure` if its row or its keys are
- * damaged or differ from the log, or if it is closed.
+ * Resolves to a tenant, or to undefined if it does not exist. Rejects with `integrity_failure` if its row or its keys
+ * are damaged or differ from the log, or if it is closed.
  */
-export function soundTenant(
+export function findSoundTenant(
   { store, keyring, follower }: Pick<KeyHolder, 'store' | 'keyring' | 'follower'>,
   id: string,
 ): Promise<SoundTenant | undefined> {
