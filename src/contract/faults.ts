@@ -14,7 +14,7 @@ export function diskHint(errno: string | undefined): string | undefined {
 }
 
 interface FaultRow {
-  readonly exit: 1 | 2 | 3 | 6 | 7 | 8 | 9 | 10;
+  readonly exit: 1 | 2 | 3 | 4 | 6 | 7 | 8 | 9 | 10;
   readonly hint?: string;
 }
 
@@ -49,6 +49,7 @@ export const FAULTS = {
   store_missing: { exit: 2, hint: 'create a vault with `vault init --store URL`' },
   store_outdated: { exit: 2, hint: 'update its tables with `vault migrate --store URL`, as their owner' },
   not_found: { exit: 3 },
+  apply_ended: { exit: 4, hint: 'apply the seed again when the other apply has ended' },
   no_space: { exit: 1, hint: DISK_HINTS.ENOSPC },
   disk_error: { exit: 1, hint: DISK_HINTS.EIO },
   too_many_files: { exit: 1, hint: 'close files, or raise the limit on open files (`ulimit -n`), and try again' },

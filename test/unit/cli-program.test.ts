@@ -73,7 +73,7 @@ describe('the command line', () => {
 
   it('describes the options of the command, and refers to the global ones in one line', async () => {
     const { stdout } = await run('help', 'seed', 'apply');
-    expect(stdout).toMatch(/\nOptions:\n[\s\S]*--prune[\s\S]*\n\nGlobal options: --url, .* \(vault help options\)\n/);
+    expect(stdout).toMatch(/\nOptions:\n[\s\S]*--dry-run[\s\S]*\n\nGlobal options: --url, .* \(vault help options\)\n/);
     expect(stdout).not.toMatch(/^ +(--url|--file|-o) /m);
     expect((await run('help', 'serve')).stdout).toMatch(/^ {2}-o, --output <format> +with --dev: table/m);
     expect((await run('help', 'wait')).stdout).toContain(

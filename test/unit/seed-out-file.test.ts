@@ -13,7 +13,7 @@ tokens: { pin: { type: token, data: x }, cards: { generate: card, count: 300 } }
 
 it.each(OUT_FORMATS)('%s: reserves space for ids and keys before they exist', async (format) => {
   const folder = temporaryFolder(onTestFinished);
-  const document = await createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, 0);
+  const document = createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, 0);
   const id = '00000000-0000-4000-8000-000000000000';
   const apps = new Map(document.apps.map(({ item }) => [item, { id, key: `key_${'a'.repeat(32)}` }]));
   const text = printIds(format, seededIds({ apps }, document));

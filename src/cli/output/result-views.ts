@@ -77,8 +77,8 @@ const DEV_REQUEST = {
 } as const;
 const CREATED_TENANT = { tenant: TENANT, application: APPLICATION };
 const CREATED_COLUMNS = ['tenant.id', 'tenant.name', 'application.id', 'application.name', 'application.key'];
-const SEEDED = { seed: TEXT, created: NUMBER, changed: NUMBER, unchanged: NUMBER, removed: NUMBER };
-const SEED_STEP = { action: TEXT, item: TEXT, members: array(TEXT) };
+const SEEDED = { seed: TEXT, created: NUMBER, changed: NUMBER, unchanged: NUMBER };
+const SEED_CHANGE = { action: TEXT, item: TEXT, members: array(TEXT) };
 
 /** The views of commands without an endpoint. Operations define theirs in their rows. */
 export const RESULT_VIEWS = {
@@ -148,5 +148,5 @@ export const RESULT_VIEWS = {
   profile: one(PROFILE, { columns: ['name'], rest: true, idMember: 'name' }),
   profileList: list(PROFILE, { idMember: 'name' }),
   seedApply: one(SEEDED),
-  seedPlan: list(SEED_STEP, { schema: object({ ...SEEDED, data: array(object(SEED_STEP)) }) }),
+  seedDryRun: list(SEED_CHANGE, { schema: object({ ...SEEDED, data: array(object(SEED_CHANGE)) }) }),
 } as const satisfies Record<string, ResultView>;

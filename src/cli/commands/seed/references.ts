@@ -2,20 +2,15 @@ import type { Json } from '../../../contract/json.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
 import type { Environment } from '../../global-flags.ts';
 import { asObject } from '../../output/result-view.ts';
-import { type ItemNames, memberPath, type SeedText } from './read-seed-file.ts';
+import { idOf, memberPath, type SeedItem, type SeedText } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
 
 /** Matches a reference `${…}`, or `$${`, which stands for a plain `${`. */
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}/g;
+const TOKEN_ID = /^tokens\.[^.]*\.id$/;
 
 /** Returns the value of a reference in the member at a dotted path. */
-export type Resolve = (reference: string, path: string) => string;
-
-/** Returns a function that resolves references, given the ids of applications by item. */
-export type ResolveWith = (idOfApp: (item: string) => string) => Resolve;
-
-/** The placeholder for the id of an application that does not exist yet, and for the value of a wrong reference. */
-export const PLAIN_ID = '00000000-0000-4000-8000-000000000000';
+type Resolve = (reference: string, path: string) => string;
 
 /** Returns the value with every reference in its texts resolved. Keeps the names of members. */
 export function resolveReferences(value: Json, resolve: Resolve, path = ''): Json {
@@ -33,39 +28,38 @@ export function resolveReferences(value: Json, resolve: Resolve, path = ''): Jso
   return objectOfMembers(new Map(members));
 }
 
-/** Returns the resolver for the references in one file. The resolver adds a flaw for a wrong reference. */
-export function resolverOf(
-  text: SeedText,
-  known: ItemNames & { readonly env: Environment },
-  flaws: Pick<SeedFlaws, 'add'>,
-): ResolveWith {
-  const fail = (path: string, message: string): string => {
-    flaws.add(text, path, message);
-    return PLAIN_ID;
-  };
-  const ofEnvironment: Resolve = (reference, path) => {
-    const [kind, name = '', ...rest] = reference.split('.');
-    if (kind !== 'env' || rest.length > 0)
-      return fail(path, `\${${reference}} cannot be part of an id that others refer to`);
-    const value = Object.hasOwn(known.env, name) ? known.env[name] : undefined;
-    return value ?? fail(path, `the environment variable ${name} is not set`);
-  };
-  return (idOfApp) => (reference, path) => {
-    const [kind = '', item = '', member = ''] = reference.split('.');
-    if (kind === 'env') return ofEnvironment(reference, path);
-    if (kind === 'apps' && member === 'id' && known.apps.has(item)) {
+/**
+ * Returns a function that creates the resolver for a file, given the ids of applications by item. Without the id of an
+ * application, and for a wrong reference, which it adds to the flaws, a resolver returns a placeholder.
+ */
+export function resolversFor(items: readonly SeedItem[], env: Environment, flaws: Pick<SeedFlaws, 'add'>) {
+  const tokens = new Map(items.flatMap((item) => (item.kind === 'tokens' ? [[item.item, idOf(item)]] : [])));
+  const apps = new Set(items.flatMap(({ kind, item }) => (kind === 'apps' ? [item] : [])));
+  return (text: SeedText, appIds: ReadonlyMap<string, string>): Resolve => {
+    const resolve = (reference: string, path: string, isInId: boolean): string => {
+      const fail = (message: string): string => {
+        flaws.add(text, path, message);
+        return PLACEHOLDER;
+      };
+      const [kind = '', item = '', member = ''] = reference.split('.');
+      if (kind === 'env') {
+        return (
+          (Object.hasOwn(env, item) ? env[item] : undefined) ?? fail(`the environment variable ${item} is not set`)
+        );
+      }
+      const id = kind === 'tokens' ? tokens.get(item) : undefined;
+      if (member !== 'id' || !(id !== undefined || (kind === 'apps' && apps.has(item)))) {
+        const known = `\${env.NAME}, or \${apps.NAME.id} or \${tokens.NAME.id} of an item in the seed`;
+        return fail(`\${${reference}} is unknown; use ${known}`);
+      }
+      if (isInId) return fail(`\${${reference}} cannot be part of an id`);
+      if (id !== undefined) return String(resolveReferences(id, (inner) => resolve(inner, path, true)));
       if (!path.startsWith('tokens.'))
-        return fail(path, `only tokens may use \${${reference}}: applications are created first`);
-      if (/^tokens\.[^.]*\.id$/.test(path))
-        return fail(path, `\${${reference}} cannot be part of an id, because it differs between vaults`);
-      return idOfApp(item);
-    }
-    if (kind === 'tokens' && member === 'id' && known.tokenIds.has(item)) {
-      return String(resolveReferences(known.tokenIds.get(item) ?? '', ofEnvironment, path));
-    }
-    return fail(
-      path,
-      `\${${reference}} is unknown; use \${env.NAME}, or \${apps.NAME.id} or \${tokens.NAME.id} of an item in the seed`,
-    );
+        return fail(`only tokens may use \${${reference}}: applications are created first`);
+      return appIds.get(item) ?? PLACEHOLDER;
+    };
+    return (reference, path) => resolve(reference, path, TOKEN_ID.test(path));
   };
 }
+
+const PLACEHOLDER = '00000000-0000-4000-8000-000000000000';

@@ -19,7 +19,7 @@ export function createSeedFlaws(texts: readonly SeedText[]) {
   const known = new Set<string>();
   return {
     add(text: SeedText, path: string, message: string): void {
-      const line = `${placeOf(text, path)}: ${message}`;
+      const line = `${text.placeOf(path)}: ${message}`;
       if (!known.has(line)) found.push({ text, path, line });
       known.add(line);
     },
@@ -45,10 +45,4 @@ export function invalidSeed(lines: readonly string[]): Fault {
   const more = lines.length - MAX_REPORTED;
   const details = [...lines.slice(0, MAX_REPORTED), ...(more > 0 ? [`… and ${more} more`] : [])];
   return new Fault('invalid_data', `the seed has ${lines.length} errors`, { details });
-}
-
-/** Returns `seed.yaml:12: tokens.visa.data`; for the whole file, `seed.yaml:1`. */
-export function placeOf(text: SeedText, path: string): string {
-  const line = `${text.file}:${text.lineOf(path)}`;
-  return path === '' ? line : `${line}: ${path}`;
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../contract/json.ts';
 import { objectOfMembers } from '../../../core/json/member-names.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import type { AppliedSeed } from './apply-seed.ts';
-import type { SeedAction } from './plan-seed.ts';
+import type { SeedChange } from './compare-item.ts';
 import type { SeedDocument } from './seed-document.ts';
 
 /** The formats of `--out`. */
@@ -85,24 +85,9 @@ export async function withOutFile<T>(
   }
 }
 
-/** Returns the seed and the numbers of items by change. `withItems` adds the planned change of each item. */
-export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean) {
-  const planned = [
-    ...(plan.tenant === undefined ? [] : [{ ...plan.tenant, item: 'tenant' }]),
-    ...plan.apps.map((app) => ({ ...app, item: `apps.${app.item.item}` })),
-    ...plan.tokens.map((token) => ({ ...token, item: `tokens.${token.item.id}` })),
-  ];
-  const lines = [
-    ...planned.map(({ action, item, members }) => ({ action, item, members })),
-    ...plan.removals.map(({ kind, item }) => ({ action: 'remove' as const, item: `${kind}.${item}`, members: [] })),
-  ];
-  const count = (action: SeedAction): number => lines.filter((line) => line.action === action).length;
-  const counts = {
-    seed,
-    created: count('create'),
-    changed: count('change'),
-    unchanged: count('unchanged'),
-    removed: count('remove'),
-  };
-  return { ...counts, ...(withItems && { data: lines.filter((line) => line.action !== 'unchanged') }) };
+/** Returns the seed and the numbers of items by change. `withItems` adds the items that differ. */
+export function seedSummary({ seed, changes }: AppliedSeed, withItems: boolean) {
+  const count = (action: SeedChange['action']): number => changes.filter((one) => one.action === action).length;
+  const counts = { seed, created: count('create'), changed: count('change'), unchanged: count('unchanged') };
+  return { ...counts, ...(withItems && { data: changes.filter(({ action }) => action !== 'unchanged') }) };
 }

@@ -3,8 +3,8 @@ import type { Schema } from '../../../contract/schema.ts';
 import { TENANT_SETTINGS, UPDATE_TENANT } from '../../../contract/tenant.ts';
 import { CREATE_TOKEN } from '../../../contract/token.ts';
 
-/** The maximum number of tokens in one seed. The seed's record of its tokens must fit into the body of one request. */
-export const MAX_SEED_TOKENS = 10_000;
+/** The maximum number of tokens of one item with `generate`. */
+export const MAX_GENERATED = 10_000;
 
 /** The kinds of generated test data. */
 export const GENERATED_KINDS = ['card', 'bank', 'ssn', 'person'] as const;
@@ -59,7 +59,7 @@ const TOKEN: Schema = {
     count: {
       type: 'integer',
       minimum: 1,
-      maximum: MAX_SEED_TOKENS,
+      maximum: MAX_GENERATED,
       description:
         'With `generate`: the number of tokens. Their ids are the id of the item with -1, -2, … appended. Default: 1.',
     },
@@ -75,7 +75,7 @@ export const SEED_SCHEMA: Schema = {
     seed: {
       type: 'string',
       pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
-      description: 'The name of the seed; --prune removes only items of this seed. Default: default.',
+      description: 'The name of the seed. The application `seed: NAME` makes its tokens. Default: default.',
     },
     tenant: {
       type: 'object',
@@ -97,5 +97,6 @@ export function seedSchemaDocument(): object {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'A seed of token-vault, for `vault seed apply`',
     ...SEED_SCHEMA,
+    patternProperties: { '^x-': { description: 'Ignored: anchors for the rest of the file.' } },
   };
 }

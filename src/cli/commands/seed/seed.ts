@@ -20,7 +20,6 @@ import { seedSchemaDocument } from './seed-schema.ts';
 import { parseSeed, seededRandom } from './seeded-random.ts';
 
 const APPLY_FLAGS = {
-  prune: flag('--prune', 'remove items of earlier applies that the files no longer name'),
   dryRun: flag('--dry-run', 'print the changes without making them'),
   ...FLAGS.seed,
   out: flag('--out <format>', 'print ids and keys instead of the summary: json or dotenv', 'VAULT_SEED_OUT'),
@@ -42,20 +41,24 @@ A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
       metadata: { made-by: "\${apps.web.id}", owner: "\${env.USER}" }
     people: { generate: person, count: 20 } # or card, bank, ssn
 
-The name of an item is the id of its token. The API key must belong to a management application. The application \`seed: NAME\`,
-which the first apply makes, creates the tokens. A second apply changes nothing, and no apply changes an item that the seed did
-not make.
+The name of an item is the id of its token, or the name of its application. An apply creates what is missing, and changes what
+differs, whoever made it; it deletes nothing. A second apply changes nothing. The API key must belong to a management application.
+The private application \`seed: NAME\`, which the first apply makes, creates and changes the tokens. Each apply regenerates its key,
+so a second apply of the same seed ends the first.
+Reads do not show masks, search indexes and fingerprint expressions: an apply sets them when it creates a token, and when another
+member of the token differs.
 With --out or --out-file, an apply prints the API keys that it makes. With --seed, later applies print a key again until the key
 is regenerated.
 Applications need --file with --seed, because a daemon creates random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
 and \`vault exec --seed-file FILE --seed N\` create the same ids and keys on every machine.
 
-Exit codes: 7 a file is invalid (all errors are printed); 6 an item exists that the seed did not make, or another apply of the seed is running.
+Exit codes: 7 a file is invalid (all errors are printed); 6 two applications have the same name, or a type or a taken id conflicts;
+4 another apply of the seed has started.
 
 Examples:
   vault seed apply seed.yaml --dry-run
   vault seed apply seed.yaml --out dotenv > .env.vault
-  vault seed apply apps.yaml tokens.json --prune`;
+  vault seed apply apps.yaml tokens.json`;
 
 /** Throws the fault `usage` when VAULT_SEED would make predictable keys in a vault that is not a `--dev` vault. */
 function allowKnownKeys({ file }: VaultPlace, isTyped: boolean): void {
@@ -74,13 +77,13 @@ const LOST_KEYS = 'pass --out or --out-file with the first apply; `vault apps re
 export const defineSeedApply = printing({
   args: { '<file...>': 'YAML or JSON; - for standard input' },
   flags: { ...APPLY_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key },
-  view: (read) => (read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply),
+  view: (read) => (read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedDryRun : RESULT_VIEWS.seedApply),
   help: HELP,
   work: apply,
 });
 
 async function apply({ words, flags, env, read }: CommandLine): Promise<object | undefined> {
-  const { prune, dryRun, ...named } = read(APPLY_FLAGS);
+  const { dryRun, ...named } = read(APPLY_FLAGS);
   const out = outOf(named, dryRun);
   const seed = parseSeed(named.seed);
   const document = await loadSeed(words, env, seed ?? 0);
@@ -91,7 +94,7 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
   const noNewApps = seed !== undefined && target.kind === 'remote';
   return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {
     const work = async () => {
-      const applied = await applySeed(client, apiKey, document, { prune, dryRun, random, noNewApps });
+      const applied = await applySeed(client, apiKey, document, { dryRun, random, noNewApps });
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
       const hasKeys = [...applied.apps.values()].some(({ key }) => key !== undefined);
       return { text, hasKeys, result: seedSummary(applied, dryRun) };
@@ -104,8 +107,8 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
       }
       return result;
     }
-    const { created, changed, unchanged, removed } = result;
-    report(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
+    const { created, changed, unchanged } = result;
+    report(`${created} created, ${changed} changed, ${unchanged} unchanged`);
     await writeOut(text);
     return undefined;
   });
