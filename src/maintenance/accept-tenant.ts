@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../core/audit/audit-event.ts';
 import { encodeDigest } from '../core/audit/digest.ts';
 import type { AuditHead, AuthorityDraft } from '../core/audit/ports.ts';
-import { createSums, NO_RECORDS, type TenantSums } from '../core/audit/sums.ts';
+import { createSums, NO_RECORDS, NO_SUMS, type TenantSums } from '../core/audit/sums.ts';
 import { BrokenAudit, openRow, problemOf, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
@@ -37,9 +37,10 @@ export async function compareTenant(parts: AcceptParts, tenantId: string | undef
     throw problemOf(error);
   });
   const { findings, records } = compared;
-  const sums = records.get(tenant_id);
-  if (sums === undefined) throw noSuchTenant();
+  // A tenant that only the log has differs from it, and has no records.
+  const sums = records.get(tenant_id) ?? NO_SUMS;
   if (findings.length === 0) {
+    if (sums === NO_SUMS) throw noSuchTenant();
     throw new Fault('conflict', 'all records of the tenant match the audit', {
       hint: 'run `vault doctor` to find other damage',
     });

@@ -101,8 +101,14 @@ async function rangeBefore(parts: PruneParts, base: Base, before: Instant): Prom
   const after: AuditHead = { sequence: base.sequence, link: base.link };
   let [through, row] = [after, after];
   let isOver = false;
-  for await (const { sequence, link, at } of walkAudit(parts, base)) {
+  const sums = createSums(parts.keyring, base.state);
+  for await (const placed of walkAudit(parts, base)) {
+    const { sequence, link, at } = placed;
     await nextTurn();
+    sums.apply(placed);
+    // Only these entries prove that records were altered before.
+    const [first] = sums.contradictions();
+    if (first !== undefined) throw new BrokenAudit(first, 'contradicts the entries before it');
     // The row before is old enough. An archive ends with a commit.
     if (sequence !== row.sequence && row.link.length > 0) through = row;
     row = { sequence, link };

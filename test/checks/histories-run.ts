@@ -86,6 +86,8 @@ async function runIn(
   const steps: string[] = [];
   let wrong: HistoryResult['wrong'];
   let untampered = 0;
+  /** The ids of all tenants. The log may have one whose row is gone. */
+  const seen = new Set<string>();
   let vault: Vault | undefined;
   let target: Target | undefined;
   let undo: { readonly before: VaultRows; readonly after: VaultRows } | undefined;
@@ -104,6 +106,7 @@ async function runIn(
       throw new Error(`${name} changed records without an entry`);
     }
     rows = after;
+    for (const { columns } of tenantsOf(rows)) seen.add(uuidOf(columns['id']));
   }
 
   async function open(): Promise<void> {
@@ -184,10 +187,9 @@ async function runIn(
   await close();
   if (wrong === undefined) await judge();
   if (wrong === undefined && attacks.length > 0) {
-    const stored = tenantsOf(rows).map(({ columns }) => uuidOf(columns['id']));
     const holder = { ...place.holder, clock };
     const times = { wall: clock.now, running: clock.now };
-    const why = await acceptAll(holder, times, new Set([...stored, ...tenants.map(({ id }) => id)]));
+    const why = await acceptAll(holder, times, seen);
     if (why !== undefined) wrong = { is: 'false', why, steps: [...steps, 'accept'] };
   }
   return { verdicts, untampered, attacks, length, ...(wrong && { wrong }) };

@@ -293,6 +293,20 @@ describe('an acceptance', () => {
     expect(report.findings).toContainEqual({ table: 'tenant', id: tenantId, what: expect.any(String) });
   });
 
+  it('accepts that a tenant which only the log has is gone', async () => {
+    const vault = await twoTenants();
+    await prune(vault, 'old');
+    await tamperFile(vault.file, (connection) =>
+      connection.exec(
+        `PRAGMA foreign_keys = OFF; ${['token', 'token_index', 'tombstone', 'container_set', 'reply', 'counter', 'application_key', 'application', 'tenant_key', 'tenant'].map((table) => `DELETE FROM ${table} WHERE tenant = 2`).join(';')}`,
+      ),
+    );
+    expect((await doctor(vault.file)).ok).toBe(false);
+    await accept(vault.file, vault.other.id);
+    expect(await doctor(vault.file)).toMatchObject({ ok: true, notices: [] });
+    await expect(accept(vault.file, vault.other.id)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   it('is refused while the tenant cannot be decrypted', async () => {
     const { file, tenantId } = await twoTenants();
     await tamperFile(file, (connection) => connection.exec('UPDATE tenant SET revision = 99 WHERE tenant = 1'));

@@ -10,7 +10,7 @@ import { readArchives } from '../../src/maintenance/audit-archive.ts';
 import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
 import { lastEntries } from '../../src/maintenance/read-entries.ts';
 import { readLog } from '../../src/maintenance/read-log.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
@@ -296,6 +296,16 @@ describe('an interrupted prune', () => {
     await change(vault, 'token-0', 'later');
     const archives = ['next', 'killed'].map((name) => archived(vault, name));
     expect(await checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives })).toMatchObject(SOUND);
+  });
+
+  it('is refused while an entry contradicts the entries before it', async () => {
+    const vault = await fileVault(1);
+    const before = await keepRows(vault.file);
+    await change(vault, 'token-0', 'changed');
+    await putBack(vault.file, before, TOKENS);
+    await resetVault({ file: vault.file, credential: CREDENTIAL }, undefined);
+    await expect(prune(vault, 'refused')).rejects.toMatchObject({ code: 'damaged' });
+    expect(archived(vault, 'refused').exists()).toBe(false);
   });
 
   it('is refused while a record of authority differs, and a token may differ', async () => {

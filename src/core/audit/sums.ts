@@ -27,7 +27,7 @@ export interface LogState {
 
 export const NO_RECORDS: LogState = { header: '', authority: 0, tenants: new Map() };
 
-const NO_SUMS: TenantSums = { authority: 0n, tokens: 0n };
+export const NO_SUMS: TenantSums = { authority: 0n, tokens: 0n };
 
 type HashKeys = Pick<Keyring, 'recordHash'>;
 
