@@ -75,7 +75,7 @@ export const FLAGS = {
   key: { apiKeyFile: flag('--api-key-file <path>', 'a file with the API key; VAULT_API_KEY contains the key itself') },
   /** Flags that format a result. `color` is false with `--no-color`. */
   output: {
-    output: flag('-o, --output <format>', 'table, json, yaml, csv or ndjson (default: table on a terminal, else json)'),
+    output: flag('-o, --output <format>', 'table, json, csv or ndjson (default: table on a terminal, else json)'),
     field: flag('--field <member>', 'print one member without quotes: id, data.number, data[0].id'),
     quiet: flag('-q, --quiet', 'print ids only'),
     color: flag('--no-color', 'print without colours', 'NO_COLOR'),

@@ -62,11 +62,6 @@ export function reflowHelp(text: string, width: number): string {
   );
 }
 
-/** Adds complete command lines to the end of a command's help. */
-export function addExamples(command: Command, lines: readonly string[]): void {
-  command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
-}
-
 /** Returns the end of `vault help`. */
 export function overviewFooter(): string {
   return `

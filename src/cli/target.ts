@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { RemoteOptions } from '../client/remote.ts';
+import { type RemoteOptions, remoteClient } from '../client/remote.ts';
 import type { Client } from '../contract/call.ts';
 import { CONSOLE_AGENT } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
@@ -100,7 +100,6 @@ export async function openTarget(
   given: { readonly overRandom?: VaultSettings['overRandom']; readonly credential?: Credential | undefined } = {},
 ): Promise<Client> {
   if (target.kind === 'remote') {
-    const { remoteClient } = await import('../client/remote.ts');
     return remoteClient({
       ...(await daemonAt(target.url, flags, env)),
       oneShot: calls === 'one',

@@ -83,7 +83,7 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
         await endOfTurn();
         return { status: response.statusCode, headers: response.headers, body };
       } catch (error) {
-        throw unreachable(url, late.signal.aborted ? `no answer within ${timeoutMs} ms` : reasonOf(error), error);
+        throw unreachable(url, error, late.signal.aborted ? timeoutMs : undefined);
       } finally {
         clearTimeout(timer);
       }
@@ -132,10 +132,16 @@ function refusal(): Fault {
   return new Fault('usage', '--url (VAULT_URL) must be http://host:port, https://host:port or unix:/path.sock');
 }
 
-/** Returns the fault for a connection that failed or ended too early. `why` is an error code or a text. */
-export function unreachable(url: string, why: string, cause?: unknown): Fault {
-  const hint = HINTS.find(([pattern]) => pattern.test(why))?.[1];
-  return new Fault('unreachable', `cannot reach ${url}: ${why}`, { ...(hint !== undefined && { hint }), cause });
+/**
+ * Returns the fault for a connection that failed or ended too early. `timeoutMs` is the timeout in milliseconds of a
+ * request that it ended.
+ */
+export function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): Fault {
+  const why = timeoutMs === undefined ? reasonOf(cause) : `no answer within ${timeoutMs} ms`;
+  return new Fault('unreachable', `cannot reach ${url}: ${why}`, {
+    hint: HINTS.find(([pattern]) => pattern.test(why))?.[1],
+    cause: timeoutMs === undefined ? cause : undefined,
+  });
 }
 
 export function notAVault(url: string, what: string): Fault {

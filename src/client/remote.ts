@@ -5,7 +5,7 @@ import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '
 import { decodeUtf8 } from '../core/decode-utf8.ts';
 import { Fault } from '../core/fault.ts';
 import { Problem } from '../core/problem.ts';
-import { decodeProblem } from './decode-problem.ts';
+import { decodeProblem, parseText } from './decode-problem.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport, notAVault } from './http-transport.ts';
 import { oneShotTransport } from './one-shot-transport.ts';
 import { requestPath } from './request-path.ts';
@@ -34,8 +34,7 @@ const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
 export function remoteClient(options: RemoteOptions): Client {
   const prefix = headerPrefixOf(options.headerPrefix);
   const { userAgent } = options;
-  // A proxy in front of HTTPS may reject HTTP/1.0.
-  const open = options.oneShot && !options.url.startsWith('https:') ? oneShotTransport : httpTransport;
+  const open = options.oneShot ? oneShotTransport : httpTransport;
   const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
   return {
     async call(call) {
@@ -134,6 +133,9 @@ function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   if (bodyText === undefined || (status >= 400 && decodeProblem(bodyText) === undefined)) {
     throw notAVault(url, ` (status ${status})`);
   }
+  // The end of the connection ends a body without a length (RFC 9112 §6.3), so only its text shows whether it was cut.
+  const isFramed = (header(response, 'content-length') ?? header(response, 'transfer-encoding')) !== undefined;
+  if (!isFramed && parseText(bodyText) === undefined) throw notAVault(url, ': incomplete response');
   const retryAfter = Number(header(response, 'retry-after') ?? Number.NaN);
   const after = Number.isFinite(retryAfter) && { retryAfter };
   const isReplayed = header(response, `${prefix}-idempotent-replayed`) === 'true';

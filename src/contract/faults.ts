@@ -47,7 +47,6 @@ export const FAULTS = {
   store_refused: { exit: 8, hint: "check the user, the password and the database of the store's URL" },
   store_insecure: { exit: 2 },
   store_missing: { exit: 2, hint: 'create a vault with `vault init --store URL`' },
-  store_outdated: { exit: 2, hint: 'update its tables with `vault migrate --store URL`, as their owner' },
   not_found: { exit: 3 },
   apply_ended: { exit: 4, hint: 'apply the seed again when the other apply has ended' },
   no_space: { exit: 1, hint: DISK_HINTS.ENOSPC },

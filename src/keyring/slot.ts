@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { crc32 } from '../core/crc32.ts';
+import { crc32 } from 'node:zlib';
 import { Fault } from '../core/fault.ts';
 import type { Instant, SlotRecord } from '../core/ports.ts';
 import type { Credential, CredentialKind } from './credential.ts';

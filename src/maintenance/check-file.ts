@@ -16,8 +16,7 @@ import type { Progress } from './rotate-tenant.ts';
  */
 export type OpenLocked = () => Promise<{
   readonly store: Store;
-  /** The effect of an upgrade, as a line of `describeFormat`. */
-  readonly format: string;
+  readonly format: number;
   readonly wall: Instant;
   /** The number of rows in one read. */
   readonly pageRows?: number | undefined;
@@ -25,8 +24,8 @@ export type OpenLocked = () => Promise<{
 }>;
 
 export interface FileReport extends CheckReport {
-  /** The effect of an upgrade. Absent for a vault that cannot be opened. */
-  readonly format?: string;
+  /** Absent for a vault that cannot be opened. */
+  readonly format?: number;
   /** Sentences about problems other than damage, such as a clock in doubt. */
   readonly notices: readonly string[];
 }
@@ -72,19 +71,6 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
   }
   const format = opened && { format: opened.format };
   return { ok: findings.length === 0, ...format, checked, findings, notices };
-}
-
-/** The formats that this version of the code reads. It writes the last one. */
-export interface KnownFormats {
-  readonly first: number;
-  readonly last: number;
-}
-
-/** Describes what opening a vault of a format does. `migration` describes how an older vault is migrated. */
-export function describeFormat(found: number, { first, last }: KnownFormats, migration: string): string {
-  const state = found === last ? 'current' : found < last ? 'older' : 'newer';
-  const known = `this version reads ${first === last ? last : `${first} to ${last}`} and writes ${last}`;
-  return `${found}, ${state}; ${known}${found < last ? `: ${migration}` : ''}`;
 }
 
 async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>, wall: Instant) {

@@ -7,7 +7,7 @@ import { replaceMasterKey } from '../keyring/replace-master-key.ts';
 import { addSlot, findSlot, listSlots, removeSlot } from '../keyring/slots.ts';
 import { KEY_BYTES } from '../keyring/sub-keys.ts';
 import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-master-key.ts';
-import { checkedCopy, checkFile, describeFormat, type FileReport } from '../maintenance/check-file.ts';
+import { checkedCopy, checkFile, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { noteBackup } from '../maintenance/clock-note.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
@@ -19,7 +19,6 @@ import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
-import type { Layout } from '../store/sqlite/file/schema.ts';
 import { restBetweenBatches } from './batches.ts';
 import {
   type FileHolderOptions,
@@ -28,7 +27,6 @@ import {
   openFileForKeyHolder,
   openForKeyHolder,
 } from './key-holder.ts';
-import { openUnchanged } from './open-unchanged.ts';
 import { anchorFile } from './system-anchor-file.ts';
 import { MACHINE, type Times } from './system-clock.ts';
 
@@ -152,10 +150,6 @@ type CheckOptions = KeyHolderOptions & {
   readonly archives?: readonly ArchiveFile[] | undefined;
   /** The sources of the machine's clock, for a file. */
   readonly times?: Times;
-  /** The format to check a file for. Default: the current one. */
-  readonly layout?: Layout;
-  /** Creates the temporary folder for a copy of a file of an older format. */
-  readonly makeFolder?: () => string;
 };
 
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
@@ -169,7 +163,7 @@ export async function checkVaultFile(options: CheckOptions, progress?: Progress)
       zeroSlot = await findSlot(header, ZEROS);
       return keyring;
     };
-    return { ...locked, unlock };
+    return { ...locked, format: header.format, unlock };
   };
   const note = anchor === undefined ? undefined : anchorFile(anchor);
   const report = await checkFile(open, { anchor: note, archives, progress });
@@ -191,15 +185,12 @@ const FILE_PAGE = 20;
 
 async function openLocked(options: CheckOptions, machine: Times) {
   if (options.store === undefined) {
-    return { ...(await openUnchanged(options)), wall: machine.wall(), pageRows: FILE_PAGE };
+    const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
+    return { ...(await openVaultFile(options.file, options)), wall: machine.wall(), pageRows: FILE_PAGE };
   }
-  const [{ openStore }, { FORMAT }] = await Promise.all([
-    import('./open-store.ts'),
-    import('../store/postgres/schema.ts'),
-  ]);
-  const { times, format: found, ...opened } = await openStore(options.store);
-  const format = describeFormat(found, { first: FORMAT.format, last: FORMAT.format }, '');
-  return { ...opened, format, wall: times.wall() };
+  const { openStore } = await import('./open-store.ts');
+  const { times, ...opened } = await openStore(options.store);
+  return { ...opened, wall: times.wall() };
 }
 
 /** Resolves to sentences about a vault file and the place where it is. */
@@ -270,21 +261,14 @@ export async function backUpIntoFolder(
 }
 
 /**
- * Records in a vault file that a backup is complete, for metrics. Changes no file of an older format, because that would
- * migrate it. Rejects as `openVaultAdmin` does, and if the file cannot be written.
+ * Records in a vault file that a backup is complete, for metrics. Rejects as `openVaultAdmin` does, and if the file
+ * cannot be written.
  */
 export async function recordBackup({
   file,
   credential,
   times = MACHINE,
-  layout,
-}: Pick<FileHolderOptions, 'file' | 'credential'> & Pick<CheckOptions, 'times' | 'layout'>): Promise<void> {
-  const [{ readFormat }, { CURRENT_LAYOUT }] = await Promise.all([
-    import('../store/sqlite/file/open-vault-file.ts'),
-    import('../store/sqlite/file/schema.ts'),
-  ]);
-  const current = layout ?? CURRENT_LAYOUT;
-  if ((await readFormat(file, { layout: current })) !== current.format) return;
+}: Pick<FileHolderOptions, 'file' | 'credential'> & Pick<CheckOptions, 'times'>): Promise<void> {
   const opened = await openForKeyHolder({ file, credential });
   try {
     await noteBackup(opened, times.wall());

@@ -22,16 +22,16 @@ export interface StoreWait {
 
 /**
  * Connects to the database of a vault and starts its clock. The vault is still locked. Rejects with the faults
- * `store_missing`, `store_unreachable` after the wait, `store_refused`, `store_insecure`, `store_outdated` and
+ * `store_missing`, `store_unreachable` after the wait, `store_refused`, `store_insecure`, `damaged` and
  * `newer_format`.
  */
 export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait) {
-  const { header, format, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
+  const { header, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
   try {
     const clock = await startDatabaseClock(readClock);
     // The processes of a vault differ by at most half a round trip each.
     const times: Times = { wall: clock.now, running: runningTime, asleep: MACHINE.asleep };
-    return { header, format, store: withClock(store, clock), times };
+    return { header, store: withClock(store, clock), times };
   } catch (error) {
     await store.close();
     throw error;

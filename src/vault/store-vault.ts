@@ -8,7 +8,6 @@ import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
-import { migrateStore } from '../store/postgres/migrate-store.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
 import { readClock } from '../store/postgres/sql-client.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
@@ -112,11 +111,6 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
   }
   if (created === undefined) throw new Error('unreachable: the first tenant was not created');
   return created;
-}
-
-/** Updates the tables of a database as `migrateStore` does. */
-export function migrateStoreVault(place: StorePlace, options: { readonly dryRun: boolean }) {
-  return migrateStore(place.url, { ...options, insecure: place.insecure });
 }
 
 /** Reads the time of a database. Resolves to a function that continues this time without the database. */

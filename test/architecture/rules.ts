@@ -45,7 +45,7 @@ const PORT_TYPES = [
   'src/core/reply-ports.ts',
   'src/core/scan-ports.ts',
 ];
-const WORLD = /^node:(?!crypto$|buffer$)/;
+const WORLD = /^node:(?!crypto$|buffer$|zlib$)/;
 
 /**
  * `cli, http, library, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to
@@ -58,7 +58,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'keyring',
     folder: 'src/keyring/',
-    may: [...PORTS, 'src/core/base58.ts', 'src/core/crc32.ts'],
+    may: [...PORTS, 'src/core/base58.ts'],
     mayAsTypes: PORT_TYPES,
   },
   {
@@ -208,7 +208,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   '@inquirer/prompts': 'src/cli/',
   chalk: 'src/cli/',
   yaml: 'src/cli/',
-  'cli-table3': 'src/cli/',
+  'string-width': 'src/cli/',
   'csv-parse': 'src/cli/',
   'csv-stringify': 'src/cli/',
   'age-encryption': 'src/cli/commands/transfer/',
@@ -230,7 +230,6 @@ export const HEAVY = [
   '@inquirer/prompts',
   'chalk',
   'yaml',
-  'cli-table3',
   'csv-parse',
   'csv-stringify',
   'age-encryption',

@@ -1,4 +1,4 @@
-import { crc32 } from '../../src/core/crc32.ts';
+import { crc32 } from 'node:zlib';
 import type { PassphraseCost } from '../../src/keyring/slot-kdf.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 

@@ -113,7 +113,6 @@ describe('without a terminal no command waits for an answer', () => {
     'faults',
     'requests',
     'keygen',
-    'migrate',
   ];
   const ON_FILE = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map(({ words }) => words)]
     .filter((command) => command.join(' ') !== 'seed schema')

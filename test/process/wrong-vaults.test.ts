@@ -92,6 +92,7 @@ beforeAll(async () => {
   urls.set('ssh', `http://127.0.0.1:${await listen(saying('SSH-2.0-OpenSSH_9.6\r\n'))}`);
   urls.set('page', `http://127.0.0.1:${page}`);
   urls.set('json', `http://127.0.0.1:${await listen(answering(200, 'application/json', '{"data":[]}'))}`);
+  urls.set('proxy', `http://127.0.0.1:${await listen(answering(426, 'text/plain', 'Upgrade Required'))}`);
   urls.set('certificate', `https://127.0.0.1:${secure}`);
   urls.set('no-tls', `https://127.0.0.1:${page}`);
   urls.set('no-host', 'http://no-such-host.invalid');
@@ -203,11 +204,7 @@ describe('a file that is not a vault', () => {
 describe('a URL without a vault', () => {
   it.each([
     ['nobody', /cannot reach .*: ECONNREFUSED\nhint: start the daemon/, /nobody answers/],
-    [
-      'ssh',
-      /(?:is not a vault: incomplete response\nhint: check --url \(VAULT_URL\): another program|HPE_\w+\nhint: check --url \(VAULT_URL\): the server at this address does not speak HTTP)/,
-      /HPE_/,
-    ],
+    ['ssh', /HPE_\w+\nhint: check --url \(VAULT_URL\): the server at this address does not speak HTTP/, /HPE_/],
     [
       'page',
       /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
@@ -217,6 +214,11 @@ describe('a URL without a vault', () => {
       'json',
       /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
       /another program answers/,
+    ],
+    [
+      'proxy',
+      /is not a vault \(status 426\)\nhint: check --url \(VAULT_URL\): another program listens at this address/,
+      /it answers 426/,
     ],
     [
       'certificate',

@@ -1,4 +1,3 @@
-import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { backUpVault, checkVaultFile, recordBackup } from '../../src/vault/admin.ts';
@@ -6,7 +5,6 @@ import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { LATER } from './later-layout.ts';
 
 const DAY = 86_400_000;
 const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(9) } as const;
@@ -65,12 +63,5 @@ describe('the time of the last backup', () => {
     await vault.close();
     const { findings } = await checkVaultFile({ file, credential: CREDENTIAL, times });
     expect(findings).toEqual([{ table: 'counter', id: '', what: 'the clock note was altered' }]);
-  });
-
-  it('migrates no file of an older format', async () => {
-    const before = join(file, '../before.db');
-    copyFileSync(file, before);
-    await recordBackup({ file, credential: CREDENTIAL, times, layout: LATER });
-    expect(readFileSync(file).equals(readFileSync(before))).toBe(true);
   });
 });

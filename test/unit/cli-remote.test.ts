@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { remoteClient } from '../../src/client/remote.ts';
@@ -10,6 +10,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 interface Seen {
   readonly method: string | undefined;
   readonly url: string | undefined;
+  readonly version: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 }
@@ -37,7 +38,13 @@ async function serve(answer: Answer, socket?: string): Promise<{ readonly url: s
       body += text;
     });
     request.on('end', () => {
-      seen.push({ method: request.method, url: request.url, headers: request.headers, body });
+      seen.push({
+        method: request.method,
+        url: request.url,
+        version: request.httpVersion,
+        headers: request.headers,
+        body,
+      });
       answer(response);
     });
   });
@@ -49,6 +56,7 @@ async function serve(answer: Answer, socket?: string): Promise<{ readonly url: s
   return { url, seen };
 }
 
+const PROBLEM = { type: 'urn:token-vault:problem:token_not_found', title: 'Not Found', detail: 'x', instance: 't' };
 const GET: Call = { operation: 'getToken', apiKey: 'key_1', params: { id: 'tok' }, query: [] };
 
 const TRANSPORTS = [
@@ -128,6 +136,34 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
     expect(ports.size).toBe(oneShot ? 5 : 1);
   });
 
+  it('speaks HTTP/1.1, which proxies expect, and says whether it keeps its connection', async () => {
+    const { url, seen } = await serve((response) => {
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      OK(response);
+    });
+    const client = remoteClient({ url, oneShot });
+    expect(await client.call(GET)).toMatchObject({ status: 200, bodyText: '{"a":1.10}' });
+    await client.close();
+    const connection = oneShot ? 'close' : 'keep-alive';
+    expect(seen).toMatchObject([{ version: '1.1', headers: { connection } }]);
+  });
+
+  it('reads an answer that comes before the server has read a long body', async () => {
+    const body = JSON.stringify({ ...PROBLEM, status: 413 });
+    const head = `HTTP/1.1 413 x\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const server = createSocketServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(head + body, () => socket.destroy()));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const client = remoteClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, oneShot });
+    const bodyText = JSON.stringify('x'.repeat(4 << 20));
+    expect(await client.call({ operation: 'createToken', params: {}, query: [], bodyText })).toMatchObject({
+      status: 413,
+    });
+    await client.close();
+    server.close();
+  });
+
   it.skipIf(process.platform === 'win32')('connects to a Unix socket', async () => {
     const folder = temporaryFolder(onTestFinished);
     const { url, seen } = await serve(OK, path.join(folder, 'v.sock'));
@@ -176,11 +212,24 @@ describe.each(TRANSPORTS)('a server that is not a vault, with the transport $tra
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '10' });
       response.write('{', () => response.destroy());
     });
+    // Nothing declares the end of this body.
+    const open = await serve((response) => {
+      response.socket?.end('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nsvc-trace-id: t\r\n\r\n{"a":');
+    });
+    const switching = await serve((response) => {
+      response.socket?.write('HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
+    });
     const hanging = await serve(() => undefined);
     const unreachable = { code: 'unreachable' };
     await expect(remoteClient({ url: broken.url, oneShot }).call(GET)).rejects.toMatchObject(unreachable);
     await expect(remoteClient({ url: half.url, oneShot }).call(GET)).rejects.toMatchObject(unreachable);
+    await expect(remoteClient({ url: open.url, oneShot }).call(GET)).rejects.toMatchObject(unreachable);
+    await expect(remoteClient({ url: switching.url, oneShot }).call(GET)).rejects.toMatchObject(unreachable);
     await expect(remoteClient({ url: hanging.url, timeoutMs: 50, oneShot }).call(GET)).rejects.toThrow(
+      'no answer within 50 ms',
+    );
+    const slow = await serve((response) => response.writeHead(200, { 'content-length': '10' }).write('{'));
+    await expect(remoteClient({ url: slow.url, timeoutMs: 50, oneShot }).call(GET)).rejects.toThrow(
       'no answer within 50 ms',
     );
     await expect(remoteClient({ url: 'http://127.0.0.1:1', oneShot }).call(GET)).rejects.toThrow('ECONNREFUSED');

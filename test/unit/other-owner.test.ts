@@ -13,13 +13,10 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Fault } from '../../src/core/fault.ts';
 import { compactVaultFile } from '../../src/store/sqlite/file/compact-file.ts';
-import { migrate } from '../../src/store/sqlite/file/migrate.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { CURRENT_LAYOUT, FORMAT } from '../../src/store/sqlite/file/schema.ts';
 import { backUpVault, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
 import { moveVault } from '../../src/vault/move.ts';
 import { vaultSnapshots } from '../../src/vault/snapshots.ts';
-import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 /** Numbers without a name in /etc/passwd. */
@@ -104,12 +101,6 @@ const WORKS: Readonly<Record<string, (vault: FileVault) => Promise<readonly stri
     const snapshots = vaultSnapshots(file, async () => CREDENTIAL);
     for (const replace of [false, true]) await snapshots.save('one', { replace });
     await snapshots.load('one');
-    return [];
-  },
-  async migration({ file }) {
-    const connection = await rawConnection(file);
-    await migrate(connection, file, FORMAT, CURRENT_LAYOUT, 1000);
-    connection.close();
     return [];
   },
 };

@@ -135,7 +135,9 @@ describe('openVaultFile', () => {
     ] as const) {
       const file = await temporaryVault();
       await alter(file, sql);
+      const before = readFileSync(file);
       expect([sql, await refusal(file)]).toEqual([sql, code]);
+      expect([sql, readFileSync(file).equals(before)]).toEqual([sql, true]);
     }
   });
 

@@ -1,7 +1,6 @@
 /**
  * Freezes a vault file of the current format with its keys and replies, as `vault-files/format-N.vault` and `.jsonl`.
- * Later releases must read it. Run it once for each released format; it replaces an existing file only with
- * `--replace`.
+ * Run it once for each format; it replaces an existing file only with `--replace`.
  *
  *   npm run build && node test/vectors/freeze-vault-file.js [--replace]
  */
@@ -110,7 +109,7 @@ try {
   const format = readFileSync(file).readUInt32BE(USER_VERSION_AT);
   const to = path.join(FILES, `format-${format}`);
   if (existsSync(`${to}.vault`) && !process.argv.includes('--replace')) {
-    throw new Error(`format ${format} is frozen already; --replace is for a format that was not released`);
+    throw new Error(`format ${format} is frozen already; pass --replace to write it again`);
   }
   const keyFile = readFileSync(`${file}.key`).toString('hex');
   copyFileSync(file, `${to}.vault`);

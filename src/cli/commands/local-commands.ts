@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Finish } from '../exit-codes.ts';
-import type { Define } from './printing.ts';
+import type { Define } from './subcommand.ts';
 
 /** The subcommands without an endpoint. */
 export const LOCAL_COMMANDS = [
@@ -41,7 +41,6 @@ export const LOCAL_COMMANDS = [
     compact: ['defineCompact', 'Return free space to the file system'],
   }),
   ...commandsOf(() => import('./file/move.ts'), { move: ['defineMove', 'Move a vault to another file or database'] }),
-  ...commandsOf(() => import('./file/migrate.ts'), { migrate: ['defineMigrate', 'Update the tables of a database'] }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
     'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
     'snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],

@@ -3,7 +3,8 @@ import type { VaultPlace } from '../../vault/place.ts';
 import { type Credential, readCredential } from '../credential.ts';
 import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../global-flags.ts';
 import { chooseFile, choosePlace } from '../target.ts';
-import { type CommandLine, type Define, type Printing, printing } from './printing.ts';
+import { type CommandLine, type Printing, printing } from './printing.ts';
+import type { Define } from './subcommand.ts';
 
 /** The place of a vault, and the credential that opens it. */
 export type Opening<Place extends VaultPlace = VaultPlace> = Place & { readonly credential: Credential };

@@ -1,12 +1,10 @@
-import type { Command } from 'commander';
 import { openApiText } from '../../contract/openapi/openapi.ts';
 import { Fault } from '../../core/fault.ts';
 import { checkHeaderPrefix } from '../../http/daemon-options.ts';
-import type { Finish } from '../exit-codes.ts';
-import { addFlags, FLAGS, flag, readFlags, typedFlags } from '../global-flags.ts';
-import { addExamples } from '../help.ts';
+import { FLAGS, flag } from '../global-flags.ts';
 import { writeOut } from '../output/standard-output.ts';
 import { VERSION } from '../version.ts';
+import { subcommand } from './subcommand.ts';
 
 const OPENAPI_FLAGS = {
   headerPrefix: FLAGS.daemon.headerPrefix,
@@ -14,19 +12,19 @@ const OPENAPI_FLAGS = {
 };
 
 /** `vault openapi`: prints the OpenAPI document that a daemon serves at /openapi.json. Needs no vault. */
-export function defineOpenApi(command: Command, finish: Finish): void {
-  addFlags(command, OPENAPI_FLAGS);
-  addExamples(command, ['vault openapi > openapi.json', 'vault openapi --server-url http://127.0.0.1:8484']);
-  command.action(async () => {
-    const { headerPrefix, serverUrl } = readFlags(OPENAPI_FLAGS, typedFlags(command), process.env);
+export const defineOpenApi = subcommand({
+  flags: OPENAPI_FLAGS,
+  examples: ['vault openapi > openapi.json', 'vault openapi --server-url http://127.0.0.1:8484'],
+  async run({ read }) {
+    const { headerPrefix, serverUrl } = read(OPENAPI_FLAGS);
     if (headerPrefix !== undefined) checkHeaderPrefix(headerPrefix);
     if (serverUrl !== undefined && !isServerUrl(serverUrl)) {
       throw new Fault('usage', '--server-url must be an http or https URL without query and fragment');
     }
     await writeOut(openApiText({ version: VERSION, headerPrefix, serverUrl }));
-    finish(0);
-  });
-}
+    return 0;
+  },
+});
 
 function isServerUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;

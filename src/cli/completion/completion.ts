@@ -1,7 +1,5 @@
-import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
-import type { Finish } from '../exit-codes.ts';
-import { addExamples } from '../help.ts';
+import { subcommand } from '../commands/subcommand.ts';
 import { writeOut } from '../output/standard-output.ts';
 import { inOwnName } from '../own-name.ts';
 import type { Suggestions } from './suggest.ts';
@@ -102,23 +100,22 @@ export type CompletionShell = keyof typeof COMPLETION_SCRIPTS;
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
 
 /** `vault completion`: prints the completion script of a shell, or suggestions for the script. Opens no vault. */
-export function defineCompletion(command: Command, finish: Finish): void {
-  command.argument('<shell>', SHELLS.join(', '));
-  command.argument('[words...]', 'for `suggest`: the typed words; the last may be incomplete');
-  addExamples(command, [
-    'eval "$(vault completion bash)"',
-    'vault completion fish > ~/.config/fish/completions/vault.fish',
-  ]);
-  command.action(async (name: string, words: readonly string[]) => {
+export const defineCompletion = subcommand({
+  args: {
+    '<shell>': SHELLS.join(', '),
+    '[words...]': 'for `suggest`: the typed words; the last may be incomplete',
+  },
+  examples: ['eval "$(vault completion bash)"', 'vault completion fish > ~/.config/fish/completions/vault.fish'],
+  async run({ words: [name, ...words], env }) {
     const shell = SHELLS.find((known) => known === name);
     if (name === 'suggest') {
       const { suggest } = await import('./suggest.ts');
-      await writeOut(printSuggestions(await suggest(words, process.env)));
+      await writeOut(printSuggestions(await suggest(words, env)));
     } else if (shell !== undefined && words.length === 0) await writeOut(inOwnName(COMPLETION_SCRIPTS[shell]));
     else throw new Fault('usage', `<shell> must be one of ${SHELLS.join(', ')}`);
-    finish(0);
-  });
-}
+    return 0;
+  },
+});
 
 function printSuggestions(found: Suggestions): string {
   if (found === 'files') return ':files\n';

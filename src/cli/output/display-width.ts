@@ -1,13 +1,10 @@
+import stringWidth from 'string-width';
+
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const PIECE = 256;
-
-/** Matches characters of two columns: East Asian Wide and Fullwidth (UAX #11), and emoji by default. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
-/** Matches combined, skin-toned, flag and variation emoji, which terminals show as one picture of two columns. */
-const PICTURE = /\p{Extended_Pictographic}(?:\ufe0f|\u200d|\p{Emoji_Modifier})|^\p{Regional_Indicator}{2}|\u20e3/u;
 const PLAIN = /^[\x20-\x7e]*$/;
+/** The widths of the characters so far: `stringWidth` takes microseconds, and a value may be a mebibyte. */
+const known = new Map<string, number>();
 
 /** Returns the number of terminal columns of a text. */
 export function displayWidth(text: string): number {
@@ -91,8 +88,7 @@ function* clustersOf(text: string): Generator<string> {
 }
 
 function clusterWidth(cluster: string): number {
-  if (PICTURE.test(cluster)) return 2;
-  let width = 0;
-  for (const character of cluster) width += NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  const width = known.get(cluster) ?? stringWidth(cluster);
+  known.set(cluster, width);
   return width;
 }

@@ -32,11 +32,6 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
       items.map((item, at) => `${isFirst && at === 0 ? '[' : ','}${stringifyJson(item)}`).join(''),
     end: (isEmpty) => (isEmpty ? '[]\n' : ']\n'),
   }),
-  yaml: () => ({
-    page: async (items) =>
-      items.length === 0 ? '' : (await import('./yaml.ts')).renderYaml(items).then(({ text }) => text),
-    end: (isEmpty) => (isEmpty ? '[]\n' : ''),
-  }),
   csv: ({ columns }) => ({
     page: async (items, isFirst) => (await import('./csv.ts')).renderCsv(items, columns, isFirst),
     end: async (isEmpty) => (isEmpty ? (await import('./csv.ts')).renderCsv([], columns, true) : ''),

@@ -33,7 +33,6 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
   },
   table: async (bodyText, view, options) =>
     (await import('./table.ts')).renderTable(parseJson(bodyText), view, options),
-  yaml: async (bodyText) => (await import('./yaml.ts')).renderYaml(parseJson(bodyText)),
   csv: async (bodyText, view) => {
     const { renderCsv } = await import('./csv.ts');
     return { text: await renderCsv(itemsOf(parseJson(bodyText), view), view.columns, true) };

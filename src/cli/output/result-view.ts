@@ -78,7 +78,7 @@ export function asObject(value: Json): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-export const FORMATS = ['table', 'json', 'yaml', 'csv', 'ndjson'] as const;
+export const FORMATS = ['table', 'json', 'csv', 'ndjson'] as const;
 
 export type Format = (typeof FORMATS)[number];
 

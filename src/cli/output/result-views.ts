@@ -116,10 +116,9 @@ export const RESULT_VIEWS = {
   backup: one({ file: TEXT, checked: CHECKED, removed: array(TEXT) }, { columns: ['file', 'checked'], rest: true }),
   compact: one({ file: TEXT, ...SIZES, checked: CHECKED }),
   move: one({ ...texts('state', 'from', 'to'), ...numbers('tenants', 'applications', 'tokens', 'audit_rows') }),
-  migrate: one({ store: TEXT, from: NUMBER, to: NUMBER, steps: NUMBER }),
   doctor: one({
     ok: FLAG,
-    format: TEXT,
+    format: NUMBER,
     checked: CHECKED,
     findings: array(FINDING),
     notices: array(TEXT),

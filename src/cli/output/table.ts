@@ -19,17 +19,8 @@ import { parsePath, selectField } from './select-field.ts';
 const GAP = '  ';
 /** The minimum width of a column. A column that would be narrower is hidden. */
 const MIN_WIDTH = 10;
-/**
- * The number of rows that are drawn at a time, to limit memory: cli-table3 pads every line to the widest cell, which
- * may have a mebibyte.
- */
-const DRAWN_ROWS = 100;
-const RULES =
-  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid';
-const CHARS = { ...Object.fromEntries(RULES.split(' ').map((rule) => [rule, ''])), middle: GAP };
 
 type Line = readonly string[];
-type Cell = string | { readonly content: string; readonly colSpan: number };
 
 /**
  * Resolves to a result as a table: a list with one line per item and without empty columns, a single result with one
@@ -64,7 +55,7 @@ async function renderRows(
   const hidden = columns.slice(widths.length);
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
-  const text = await draw([cells[0]?.map(paint) ?? [], ...cells.slice(1)], widths);
+  const text = draw(cells, widths, (cell, row) => (row === 0 ? paint(cell) : cell));
   const notes = [note, hidden.length > 0 && `hidden columns: ${hidden.join(', ')}`].filter(Boolean);
   return { text, note: notes.join('; ') || undefined };
 }
@@ -109,28 +100,30 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
   const nameWidth = Math.min(widest(0), Math.max(Math.floor(width / 2), width - GAP.length - widest(1)));
   const valueWidth = width - nameWidth - GAP.length;
   const paint = await painter(options);
-  const lines = rows.flatMap(([name = '', value = '']): readonly (readonly Cell[])[] => {
+  const lines = rows.flatMap(([name = '', value = '']): readonly Line[] => {
     // Wrap a long name instead of cutting it, because `--field` needs the whole name.
     const isLong = displayWidth(name) > nameWidth;
-    const own = isLong ? wrapToWidth(name, width).map((line) => [{ content: paint(line), colSpan: 2 }]) : [];
-    const values = wrapToWidth(value, valueWidth).map((line, at) => [at === 0 && !isLong ? paint(name) : '', line]);
+    const own = isLong ? wrapToWidth(name, width).map((line) => [line]) : [];
+    const values = wrapToWidth(value, valueWidth).map((line, at) => [at === 0 && !isLong ? name : '', line]);
     return [...own, ...values];
   });
-  return draw(lines, [nameWidth, valueWidth]);
+  return draw(lines, [nameWidth], (cell, _, column) => (column === 0 && cell !== '' ? paint(cell) : cell));
 }
 
-/** Resolves to rows as text. Cells must fit their widths and have no control characters. No line ends with a space. */
-async function draw(rows: readonly (readonly Cell[])[], widths: readonly number[]): Promise<string> {
-  const { default: Table } = await import('cli-table3');
-  const style = { 'padding-left': 0, 'padding-right': 0, head: [], border: [] };
-  let text = '';
-  for (let at = 0; at < rows.length; at += DRAWN_ROWS) {
-    // The last column has no fixed width.
-    const table = new Table({ chars: CHARS, style, colWidths: widths.slice(0, -1) });
-    table.push(...rows.slice(at, at + DRAWN_ROWS).map((row) => [...row]));
-    for (const line of table.toString().split('\n')) text += `${line.trimEnd()}\n`;
-  }
-  return text;
+/**
+ * Returns rows as text, with each cell painted. Cells must have no control characters. No line ends with a space. The
+ * last cell of a row is not padded: another may have a mebibyte.
+ */
+function draw(
+  rows: readonly Line[],
+  widths: readonly number[],
+  paint: (cell: string, row: number, column: number) => string,
+): string {
+  const padding = (cell: string, column: number) => ' '.repeat((widths[column] ?? 0) - displayWidth(cell));
+  const lines = rows.map((cells, row) =>
+    cells.map((cell, at) => paint(cell, row, at) + (at < cells.length - 1 ? padding(cell, at) : '')).join(GAP),
+  );
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }
 
 function columnSchema(view: ResultView, column: string): Schema | undefined {

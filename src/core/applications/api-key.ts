@@ -1,6 +1,6 @@
+import { crc32 } from 'node:zlib';
 import { API_KEY } from '../../contract/patterns.ts';
 import { BASE58_ALPHABET, base58 } from '../base58.ts';
-import { crc32 } from '../crc32.ts';
 import type { Random } from '../ports.ts';
 import { createRandomIndex } from '../random-index.ts';
 
@@ -15,7 +15,7 @@ const FORMAT = new RegExp(API_KEY);
  */
 function checksum(secret: string): string {
   const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc32(Buffer.from(secret, 'ascii')));
+  bytes.writeUInt32BE(crc32(secret));
   return base58(bytes).padStart(CHECKSUM_CHARACTERS, '1');
 }
 

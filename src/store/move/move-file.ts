@@ -121,7 +121,7 @@ function lastOf(file: string): Promise<{ readonly vaultId: string; readonly seal
 
 /** Opens a file so that no other process can open it. */
 async function openToMove(file: string, left: string): Promise<MoveSource> {
-  // Checks the file, and migrates an older one.
+  // Checks the file.
   await (await openVaultFile(file)).store.close();
   if (lstatSync(left, { throwIfNoEntry: false }) !== undefined) {
     throw new Fault('file_exists', `${left} exists, and ${file} would get this name`, {

@@ -5,7 +5,7 @@ import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-co
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
 import { setUpRoles } from './roles.ts';
-import { createSchema, FORMAT, findVault, type VaultState } from './schema.ts';
+import { createSchema, findVault, type VaultState } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
 import { readClock, type SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
@@ -22,7 +22,7 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
   missing: (shown) => new Fault('store_missing', `${shown} contains no vault`),
   moved: (shown) =>
     new Fault('store_missing', `the vault in ${shown} was moved away`, { hint: 'open the vault at its new place' }),
-  outdated: (shown) => new Fault('store_outdated', `the vault in ${shown} has an older format`),
+  invalid: (shown) => new Fault('damaged', `the vault in ${shown} has no valid format number`),
   newer: (shown) => new Fault('newer_format', `the vault in ${shown} has a newer format`),
 };
 
@@ -30,11 +30,10 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
 export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) {
   const reader = await connectTo(url, LIMITS.reader, options);
   try {
-    const { header, format } = await readVault(reader, url);
+    const header = await readVault(reader, url);
     const connections = openConnections(url, options, header.vault_id, reader);
     return {
       header,
-      format,
       store: postgresStore(connections),
       /** Reads the time of the database, which all processes share. */
       readClock: () => readClock({ run: connections.read }),
@@ -45,11 +44,11 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) 
   }
 }
 
-/** Reads the header and the format. Rejects with the fault `store_missing`, `store_outdated` or `newer_format`. */
+/** Reads the header. Rejects with the fault `store_missing`, `damaged` or `newer_format`. */
 export async function readVault({ run }: SqlClient, { shown }: StoreUrl) {
-  const { state, format = FORMAT.format } = await findVault(run);
+  const { state } = await findVault(run);
   if (state !== 'current') throw FAULTS[state](shown);
-  return { header: await readHeader(run), format };
+  return readHeader(run);
 }
 
 /**

@@ -7,8 +7,8 @@ import { PgError } from './pg-error.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 
-/** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
-export const FORMAT = { format: 1, serves_from: 1 } as const;
+/** The format that this code reads and writes. */
+const FORMAT = 1;
 
 /**
  * The tables, in the schema that statements call `vault`. They implement the same port as the tables of SQLite
@@ -43,8 +43,7 @@ export const FORMAT = { format: 1, serves_from: 1 } as const;
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.
  */
 const TABLES: readonly string[] = [
-  `CREATE TABLE vault.format (one smallint PRIMARY KEY CHECK (one = 1), format integer NOT NULL,
-  serves_from integer NOT NULL, migrated_at bigint NOT NULL)`,
+  `CREATE TABLE vault.format (one smallint PRIMARY KEY CHECK (one = 1), format integer NOT NULL)`,
   `CREATE TABLE vault.header (one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1), vault_id text COLLATE "C" NOT NULL,
   format integer NOT NULL, created_at bigint NOT NULL, generation integer NOT NULL, carried bytea,
   slot_numbers smallint[] NOT NULL, slot_bytes bytea[] NOT NULL, mac bytea NOT NULL)`,
@@ -130,7 +129,7 @@ const STORAGE: readonly string[] = [
 
 /** The rows of a new vault, before its header is written. */
 const ROWS: readonly string[] = [
-  `INSERT INTO vault.format VALUES (1, ${FORMAT.format}, ${FORMAT.serves_from}, 0)`,
+  `INSERT INTO vault.format VALUES (1, ${FORMAT})`,
   `INSERT INTO vault.sweep VALUES (1, 0, '')`,
   'INSERT INTO vault.head VALUES (1, NULL, 0)',
   `INSERT INTO vault.audit VALUES (0, 0, decode('${Buffer.from(NO_LINK).toString('hex')}', 'hex'), '')`,
@@ -169,7 +168,7 @@ export async function createSchema({ run }: SqlClient, { schema, shown }: StoreU
 
 const CHECK: Statement = {
   name: 'checkVault',
-  text: `SELECT f.format, f.serves_from, h.vault_id, pg_is_in_recovery() OR current_setting('transaction_read_only') <> 'off'
+  text: `SELECT f.format, h.vault_id, pg_is_in_recovery() OR current_setting('transaction_read_only') <> 'off'
     FROM vault.format f LEFT JOIN vault.header h ON true`,
 };
 
@@ -177,13 +176,12 @@ const CHECK: Statement = {
 const MISSING = ['3F000', '42P01', '42703'];
 
 /** The state of the vault in a schema, for this version of the code. */
-export type VaultState = 'missing' | 'moved' | 'outdated' | 'newer' | 'current';
+export type VaultState = 'missing' | 'moved' | 'invalid' | 'newer' | 'current';
 
-/** The id and the format are absent if the schema has no vault. */
+/** The id is absent if the schema has no vault. */
 interface FoundVault {
   readonly state: VaultState;
   readonly vaultId?: string;
-  readonly format?: number;
   /** Whether the server refuses writes. */
   readonly isReadOnly: boolean;
 }
@@ -191,22 +189,22 @@ interface FoundVault {
 /** Resolves to the state of the vault in the schema. */
 export async function findVault(run: Run): Promise<FoundVault> {
   try {
-    const [[format, servesFrom, vaultId, refusesWrites] = []] = await run(CHECK);
+    const [[format, vaultId, refusesWrites] = []] = await run(CHECK);
     const isReadOnly = refusesWrites !== false;
-    if (typeof format !== 'number' || typeof servesFrom !== 'number' || typeof vaultId !== 'string') {
+    if (typeof format !== 'number' || typeof vaultId !== 'string') {
       return { state: 'missing', isReadOnly };
     }
-    return { state: stateOf(format, servesFrom), vaultId, format, isReadOnly };
+    return { state: stateOf(format), vaultId, isReadOnly };
   } catch (error) {
     if (error instanceof PgError && MISSING.includes(error.code)) return { state: 'missing', isReadOnly: false };
     throw error;
   }
 }
 
-function stateOf(format: number, servesFrom: number): VaultState {
+function stateOf(format: number): VaultState {
   if (format < 0) return 'moved';
-  if (format < FORMAT.format) return 'outdated';
-  return servesFrom > FORMAT.format ? 'newer' : 'current';
+  if (format < FORMAT) return 'invalid';
+  return format > FORMAT ? 'newer' : 'current';
 }
 
 /** Throws `vault_moved` unless the schema contains the vault, in a format that this code serves. */

@@ -47,7 +47,7 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
  * row, the number of keys made, the day of a key's use, counters of activity, and the columns of a tombstone that only live tokens need.
  */
 const UNSEALED: readonly RegExp[] = [
-  /^format\.(format|migrated_at) /,
+  /^format\.format /,
   /^sweep\.(swept_at|authority) /,
   /^tenant\.authority /,
   /^application\.(application|key_version) /,

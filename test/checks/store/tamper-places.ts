@@ -56,7 +56,7 @@ export function storePlaces({ port }: TestServer): StorePlaces {
   return {
     nameIn: (_folder, title) => title,
     at,
-    refusals: ['store_missing', 'store_outdated', 'store_refused'],
+    refusals: ['store_missing', 'store_refused'],
     // The audit of a vault that was moved away is closed.
     problems: ['integrity_failure', 'vault_moved'],
     flags: (name) => ['--store', urlOf(name)],

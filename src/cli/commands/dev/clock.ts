@@ -3,7 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import { MachineDate } from '../../../core/timers.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseMoment } from '../../quantities.ts';
-import type { Define } from '../printing.ts';
+import type { Define } from '../subcommand.ts';
 import { onDevDaemon } from './dev-daemon.ts';
 import { FORWARD_ONLY, OTHER_WAYS, stepForward } from './step-forward.ts';
 

@@ -9,7 +9,8 @@ import { FLAGS, type FlagRows, flagValue } from '../../global-flags.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
 import { report, reportProblem } from '../../report-failure.ts';
 import { daemonAt } from '../../target.ts';
-import { type CommandLine, type Define, type Printing, printing } from '../printing.ts';
+import { type CommandLine, type Printing, printing } from '../printing.ts';
+import type { Define } from '../subcommand.ts';
 
 /** The part of a request that a subcommand defines. */
 export type Asked = Omit<DevRequest, 'apiKey'>;

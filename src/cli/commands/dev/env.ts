@@ -1,21 +1,10 @@
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import type { Finish } from '../../exit-codes.ts';
-import {
-  addFlags,
-  type Environment,
-  FLAGS,
-  type FlagValues,
-  flag,
-  type GlobalFlags,
-  readFlags,
-  typedFlags,
-} from '../../global-flags.ts';
-import { addExamples } from '../../help.ts';
+import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags } from '../../global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
+import { subcommand } from '../subcommand.ts';
 
 type Print = (name: string, value: string) => string;
 
@@ -48,23 +37,19 @@ export const ENV_FLAGS = {
 };
 
 /** `vault env`: prints the lines that point a shell at a daemon or a profile. */
-export function defineEnv(command: Command, finish: Finish): void {
-  addFlags(command, { ...ENV_FLAGS, ...FLAGS.profile });
-  addExamples(command, [
-    'eval "$(vault env --ready-file ready.json)"',
-    'vault env --profile staging --shell fish | source',
-  ]);
-  command.action(async () => {
-    const flags = typedFlags(command);
-    const values = readFlags(ENV_FLAGS, flags, process.env);
+export const defineEnv = subcommand({
+  flags: { ...ENV_FLAGS, ...FLAGS.profile },
+  examples: ['eval "$(vault env --ready-file ready.json)"', 'vault env --profile staging --shell fish | source'],
+  async run({ flags, env, read }) {
+    const values = read(ENV_FLAGS);
     const shell = SHELLS[oneOf('--shell', values.shell, SHELL_NAMES) ?? 'sh'];
-    const variables = await variablesFor(flags, values, process.env);
+    const variables = await variablesFor(flags, values, env);
     const lines = Object.entries(variables).map(([name, value]) => shell.set(name, value));
-    const gone = rivalsOf(variables, process.env).map((name) => shell.unset(name));
+    const gone = rivalsOf(variables, env).map((name) => shell.unset(name));
     await writeOut([...lines, ...gone].map((line) => `${line}\n`).join(''));
-    finish(0);
-  });
-}
+    return 0;
+  },
+});
 
 const CREDENTIALS = Object.values(FLAGS.credential).map((row) => row.env);
 

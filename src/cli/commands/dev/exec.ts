@@ -1,11 +1,11 @@
 import { constants } from 'node:os';
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import type { ChildExitCode, Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flag, readFlags, typedFlags } from '../../global-flags.ts';
+import type { ChildExitCode } from '../../exit-codes.ts';
+import { type Environment, FLAGS, flag } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import { seededVariables } from '../seed/seed-output.ts';
+import { subcommand } from '../subcommand.ts';
 import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';
 
 const EXEC_FLAGS = {
@@ -31,27 +31,25 @@ Examples:
   vault exec --file dev.db -- node server.js`;
 
 /** `vault exec`: runs one command with a temporary vault. */
-export function defineExec(command: Command, finish: Finish): void {
-  command.argument('<command...>', 'the command to run, after --');
-  addFlags(command, { ...EXEC_FLAGS, ...FLAGS.permissions });
+export const defineExec = subcommand({
+  args: { '<command...>': 'the command to run, after --' },
+  flags: { ...EXEC_FLAGS, ...FLAGS.permissions },
   // A flag after the command's name belongs to the command, with and without --.
-  command.passThroughOptions();
-  command.addHelpText('after', HELP);
-  command.action(async (words: readonly string[]) => {
-    const flags = typedFlags(command);
-    const { env } = process;
-    const { ephemeral, file, seed, seedFile: seedFiles } = readFlags(EXEC_FLAGS, flags, env);
+  passesOn: true,
+  help: HELP,
+  async run({ words, flags, env, read }) {
+    const { ephemeral, file, seed, seedFile: seedFiles } = read(EXEC_FLAGS);
     if (ephemeral && flags.file !== undefined)
       throw new Fault('usage', 'only one of --ephemeral and --file can be given');
     const run = createChildRunner();
     const dev = await startDevDaemon('SVC', { file: ephemeral ? undefined : file, settings: {}, seedFiles, seed, env });
     try {
-      finish(await run(words, variablesFor(dev, env)));
+      return await run(words, variablesFor(dev, env));
     } finally {
       await dev.stop();
     }
-  });
-}
+  },
+});
 
 /**
  * Variables to remove from the command's environment: they would select another vault, or another key of this one.

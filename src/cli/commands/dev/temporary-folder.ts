@@ -17,7 +17,7 @@ const MARK = 'machine';
  * removes a folder only if its name and mark match, this user owns it, nobody else can write to it, and its process has
  * ended. Throws the fault `usage` when it cannot create a folder.
  */
-export function makeTemporaryFolder(kind: 'dev' | 'backup' | 'doctor'): string {
+export function makeTemporaryFolder(kind: 'dev' | 'backup'): string {
   removeLeftovers();
   const folder = newFolder(`token-vault-${kind}-${process.pid}-`);
   try {

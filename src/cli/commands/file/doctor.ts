@@ -30,16 +30,14 @@ export async function checkAndReport(
     readonly archives?: readonly ArchiveFile[] | undefined;
   },
 ) {
-  const [{ checkVaultFile }, { makeTemporaryFolder }, { setFlagsFromString }] = await Promise.all([
+  const [{ checkVaultFile }, { setFlagsFromString }] = await Promise.all([
     import('../../../vault/admin.ts'),
-    import('../dev/temporary-folder.ts'),
     import('node:v8'),
   ]);
   // V8 would grow its young generation to 128 MB. Keep the first size: a check has only a few rows in memory.
   setFlagsFromString('--semi-space-growth-factor=1');
-  const checking = { ...opened, makeFolder: () => makeTemporaryFolder('doctor') };
   const line = progressLine('checking');
-  const { ok, format, checked, findings, notices } = await checkVaultFile(checking, line.show).finally(line.end);
+  const { ok, format, checked, findings, notices } = await checkVaultFile(opened, line.show).finally(line.end);
   for (const notice of notices) report(notice);
   return { ok, ...(format !== undefined && { format }), checked, findings, notices };
 }

@@ -1,11 +1,8 @@
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
 import { readApiKey } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
 import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
-import { addExamples } from '../../help.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
@@ -13,6 +10,7 @@ import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { closing } from '../on-file.ts';
 import { type CommandLine, printing } from '../printing.ts';
+import { subcommand } from '../subcommand.ts';
 import { applySeed } from './apply-seed.ts';
 import { loadSeed } from './seed-document.ts';
 import { OUT_FORMATS, printIds, seededIds, seedSummary, withOutFile } from './seed-output.ts';
@@ -123,10 +121,10 @@ function outOf({ out, outFile }: Pick<FlagValues<typeof APPLY_FLAGS>, 'out' | 'o
 }
 
 /** `vault seed schema`: prints the JSON Schema of a seed file, for editors. */
-export function defineSeedSchema(command: Command, finish: Finish): void {
-  addExamples(command, ['vault seed schema > seed.schema.json']);
-  command.action(async () => {
+export const defineSeedSchema = subcommand({
+  examples: ['vault seed schema > seed.schema.json'],
+  async run() {
     await writeOut(`${JSON.stringify(seedSchemaDocument(), null, 2)}\n`);
-    finish(0);
-  });
-}
+    return 0;
+  },
+});

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import type { Client } from '../../../contract/call.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
@@ -10,9 +9,8 @@ import { isEveryAddress, isLoopback } from '../../../http/own-hosts.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
-import type { ExitCode, Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
-import { addExamples } from '../../help.ts';
+import type { ExitCode } from '../../exit-codes.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
@@ -20,6 +18,7 @@ import { report } from '../../report-failure.ts';
 import { chooseOwnPlace } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
+import { subcommand } from '../subcommand.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
 import { createRetention } from './audit-retention.ts';
 import { type Certificate, keepCertificate } from './certificate.ts';
@@ -39,31 +38,6 @@ import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
 import { onWorkSignals, reloadAtSignals, workSignals } from './work-signals.ts';
 
-/** `vault serve`: serves the API of a vault until a signal stops it. */
-export function defineServe(command: Command, finish: Finish): void {
-  addFlags(command, { ...SERVE_FLAGS, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, output: DEV_OUTPUT });
-  addExamples(command, [
-    'vault serve --dev',
-    'vault serve --dev --port 0 --ready-file ready.json \\\n    --seed-file seed.yaml --seed 7',
-    'vault serve --file vault.db --socket ./vault.sock',
-    "vault serve --store 'postgres://daemon@db.test/vault' --key-file vault.key",
-    'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
-  ]);
-  command.action(async () => {
-    endWithInput(process.env);
-    const flags = typedFlags<ServeFlags>(command);
-    const options = serveOptions(flags, process.env);
-    // Ignore the profile with --dev, because a --dev vault has its own keys.
-    const env = options.dev ? process.env : await withProfile(flags, process.env);
-    if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
-    if (options.dev) refuseForDev(flags, options);
-    else refuseSeed(flags);
-    finish(await serve(flags, options, env));
-    // A log that waits for a stalled reader would keep the process alive.
-    setTimeout(() => process.exit(), LAST_MS).unref();
-  });
-}
-
 /** The maximum time from the end of the daemon to the end of the process, in milliseconds. */
 const LAST_MS = 1_000;
 
@@ -73,10 +47,35 @@ const LAST_MS = 1_000;
  */
 const DEV_OUTPUT = {
   ...FLAGS.output.output,
-  help: 'with --dev: table (text, the default); json, yaml, csv or ndjson print the data of the ready file',
+  help: 'with --dev: table (text, the default); json, csv or ndjson print the data of the ready file',
 };
 
 const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
+
+/** `vault serve`: serves the API of a vault until a signal stops it. */
+export const defineServe = subcommand<ServeFlags>({
+  flags: { ...SERVE_FLAGS, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, output: DEV_OUTPUT },
+  examples: [
+    'vault serve --dev',
+    'vault serve --dev --port 0 --ready-file ready.json \\\n    --seed-file seed.yaml --seed 7',
+    'vault serve --file vault.db --socket ./vault.sock',
+    "vault serve --store 'postgres://daemon@db.test/vault' --key-file vault.key",
+    'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
+  ],
+  async run({ flags, env: variables }) {
+    endWithInput(variables);
+    const options = serveOptions(flags, variables);
+    // Ignore the profile with --dev, because a --dev vault has its own keys.
+    const env = options.dev ? variables : await withProfile(flags, variables);
+    if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
+    if (options.dev) refuseForDev(flags, options);
+    else refuseSeed(flags);
+    const exitCode = await serve(flags, options, env);
+    // A log that waits for a stalled reader would keep the process alive.
+    setTimeout(() => process.exit(), LAST_MS).unref();
+    return exitCode;
+  },
+});
 
 /** Addresses that only this machine can reach. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];

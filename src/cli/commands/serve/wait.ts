@@ -1,26 +1,15 @@
-import type { Command } from 'commander';
 import { parseText } from '../../../client/decode-problem.ts';
-import { httpTransport } from '../../../client/http-transport.ts';
+import { oneShotTransport } from '../../../client/one-shot-transport.ts';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import { sleep } from '../../../core/timers.ts';
-import type { Finish } from '../../exit-codes.ts';
-import {
-  addFlags,
-  type Environment,
-  FLAGS,
-  flag,
-  flagValue,
-  type GlobalFlags,
-  readFlags,
-  typedFlags,
-} from '../../global-flags.ts';
-import { addExamples } from '../../help.ts';
+import { type Environment, FLAGS, flag, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { parseDuration } from '../../quantities.ts';
 import { readTrusted } from '../../target.ts';
 import { ENV_FLAGS } from '../dev/env.ts';
+import { subcommand } from '../subcommand.ts';
 import { readReadyFile } from './ready-file.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8484';
@@ -40,18 +29,16 @@ interface Whereabouts {
 }
 
 /** `vault wait`: returns when the daemon answers `/readyz`; fails after the timeout. */
-export function defineWait(command: Command, finish: Finish): void {
-  const { url, caFile } = FLAGS.daemon;
-  addFlags(command, { ...WAIT_FLAGS, url, caFile, ...FLAGS.profile });
-  addExamples(command, ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m']);
-  command.action(async () => {
-    const flags = typedFlags(command);
-    const { timeout = '30s', readyFile } = readFlags(WAIT_FLAGS, flags, process.env);
+export const defineWait = subcommand({
+  flags: { ...WAIT_FLAGS, url: FLAGS.daemon.url, caFile: FLAGS.daemon.caFile, ...FLAGS.profile },
+  examples: ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m'],
+  async run({ flags, env, read }) {
+    const { timeout = '30s', readyFile } = read(WAIT_FLAGS);
     const timeoutMs = parseDuration('--timeout', timeout);
-    await waitUntilReady(await whereabouts(flags, readyFile, process.env), timeoutMs, timeout);
-    finish(0);
-  });
-}
+    await waitUntilReady(await whereabouts(flags, readyFile, env), timeoutMs, timeout);
+    return 0;
+  },
+});
 
 /**
  * Resolves to the location of the daemon. A typed flag overrides the environment. In the environment, a ready file
@@ -94,7 +81,7 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
 }
 
 /** Error codes while no daemon listens yet. */
-const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'ENOENT']);
+const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT']);
 
 /** Matches errors that waiting cannot fix: certificates, protocols and unknown host names. */
 const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
@@ -104,9 +91,12 @@ const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
  * reply in time. Uses a new connection each time, because the last connection may hang.
  */
 async function askOnce(url: string, timeoutMs: number, ca: string | undefined): Promise<string | undefined> {
-  const transport = httpTransport(url, timeoutMs, ca);
   try {
-    const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
+    const { status, body } = await oneShotTransport(url, timeoutMs, ca).send({
+      method: 'GET',
+      path: '/readyz',
+      headers: {},
+    });
     if (status !== 200) return `it answers ${status}`;
     return isReady(body) ? '' : 'another program answers';
   } catch (error) {
@@ -115,8 +105,6 @@ async function askOnce(url: string, timeoutMs: number, ca: string | undefined): 
     if (code === undefined) return undefined;
     if (PERMANENT.test(code)) throw error;
     return NOBODY.has(code) ? 'nobody answers' : code;
-  } finally {
-    await transport.close();
   }
 }
 

@@ -10,7 +10,8 @@ import { report } from '../../report-failure.ts';
 import { chooseTarget, refuseStore } from '../../target.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { onFile } from '../on-file.ts';
-import { type CommandLine, type Define, type Printing, printing } from '../printing.ts';
+import { type CommandLine, type Printing, printing } from '../printing.ts';
+import type { Define } from '../subcommand.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 

@@ -1,10 +1,7 @@
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, type FlagValues, flag, readFlags, typedFlags } from '../../global-flags.ts';
-import { addExamples } from '../../help.ts';
+import { type Environment, FLAGS, type FlagValues, flag, readFlags } from '../../global-flags.ts';
 import { isSignalExit } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -14,6 +11,7 @@ import { withProfile } from '../../profiles/with-profile.ts';
 import { printByteSize } from '../../quantities.ts';
 import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
+import { subcommand } from '../subcommand.ts';
 import { DECRYPT_FLAGS } from './age-keys.ts';
 import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
@@ -55,20 +53,20 @@ import with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
+const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
+
 /** `vault import FILE`: creates a token from each row, many at a time. */
-export function defineImport(command: Command, finish: Finish): void {
-  command.argument('<file>', 'the file to import; - for standard input');
-  const target = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
-  addFlags(command, { ...IMPORT_FLAGS, map: MAP_FLAG, ...DECRYPT_FLAGS, ...target, ...FLAGS.output });
-  command.addHelpText('after', HELP);
-  addExamples(command, [
+export const defineImport = subcommand<CsvFlags>({
+  args: { '<file>': 'the file to import; - for standard input' },
+  flags: { ...IMPORT_FLAGS, map: MAP_FLAG, ...DECRYPT_FLAGS, ...TARGET_FLAGS, ...FLAGS.output },
+  help: HELP,
+  examples: [
     'vault import tokens.age --identity identity.txt',
     'vault import cards.csv --type card --map number=pan --map metadata.customer=id',
     'vault import tokens.ndjson --resume import.journal --errors rejected.ndjson',
-  ]);
-  command.action(async (path: string) => {
-    const flags = typedFlags<CsvFlags>(command);
-    const env = await withProfile(flags, process.env);
+  ],
+  async run({ words: [path = ''], flags, env: variables }) {
+    const env = await withProfile(flags, variables);
     const print = createPrinter(flags, env, RESULT_VIEWS.import);
     const target = chooseTarget(flags, env);
     const read = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS }, flags, env);
@@ -109,7 +107,7 @@ export function defineImport(command: Command, finish: Finish): void {
       const before = journal?.refused ?? 0;
       const exitCode = reportEnding(ending, { before, errors: errorPath, journal: journalPath, env });
       if (!('stoppedBy' in ending)) await print(stringifyJson({ ...ending.counts }));
-      finish(exitCode);
+      return exitCode;
     } finally {
       process.off('exit', atExit);
       line.end();
@@ -117,8 +115,8 @@ export function defineImport(command: Command, finish: Finish): void {
       await client.close();
       await errors?.close();
     }
-  });
-}
+  },
+});
 
 /** Returns the function that turns the input's bytes into rows. Throws the fault `usage` before anything is opened. */
 function rowReader(

@@ -1,24 +1,20 @@
 import { spawn } from 'node:child_process';
-import type { Command } from 'commander';
 import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { assertEngine } from '../../../core/assert-engine.ts';
 import { Problem } from '../../../core/problem.ts';
 import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
-import type { ExitCode, Finish } from '../../exit-codes.ts';
+import type { ExitCode } from '../../exit-codes.ts';
 import { withoutForeign } from '../../foreign-variables.ts';
 import {
-  addFlags,
   type Environment,
   FLAGS,
   type FlagsOf,
   flag,
   flagValue,
   type GlobalFlags,
-  typedFlags,
   VAULT_FLAGS,
 } from '../../global-flags.ts';
-import { addExamples } from '../../help.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../prompt.ts';
@@ -27,6 +23,7 @@ import { report, reportProblem } from '../../report-failure.ts';
 import { chooseTarget, daemonAt, openTarget, placeOf, type Target } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import { createStopper, stopSignals } from '../serve/stopper.ts';
+import { subcommand } from '../subcommand.ts';
 import { createConsoleLink } from './console-link.ts';
 import { holderCommands } from './holder-commands.ts';
 
@@ -55,20 +52,19 @@ const UI_FLAGS = {
 type UiFlags = Omit<FlagsOf<typeof UI_FLAGS>, 'noOpen'> & { readonly open?: boolean };
 
 /** `vault ui`: serves the console of any vault until Ctrl-C or until the page is idle. */
-export function defineUi(command: Command, finish: Finish): void {
-  addFlags(command, UI_FLAGS);
-  addExamples(command, [
+export const defineUi = subcommand<UiFlags>({
+  flags: UI_FLAGS,
+  examples: [
     'vault ui',
     'vault ui --file vault.db --api-key-file management.key',
     'vault ui --url https://vault.test:8484 --no-open',
-  ]);
-  command.action(async () => {
-    const { apiKeyFile, ...flags } = typedFlags<UiFlags>(command);
-    const { env, ignored } = withoutForeign(process.env);
+  ],
+  async run({ flags: { apiKeyFile, ...flags }, env: variables }) {
+    const { env, ignored } = withoutForeign(variables);
     for (const fact of ignored) report(fact);
-    finish(await showConsole(flags, apiKeyFile ?? [], await withProfile(flags, env)));
-  });
-}
+    return showConsole(flags, apiKeyFile ?? [], await withProfile(flags, env));
+  },
+});
 
 async function showConsole(
   flags: Omit<UiFlags, 'apiKeyFile'> & GlobalFlags,

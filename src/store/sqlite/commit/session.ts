@@ -5,7 +5,7 @@ import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { probeDisk } from '../file/probe-disk.ts';
-import { hasSchema, SCHEMA } from '../file/schema.ts';
+import { hasSchema } from '../file/schema.ts';
 import { BusyError, isFailedWrite, type Probe, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -29,7 +29,6 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 export class Session {
   readonly connection: Connection;
   readonly #watch: PathWatch;
-  readonly #schema: readonly string[];
   readonly #busyDeadlineMs: number;
   readonly #group: GroupCommit;
   readonly #checkpointer: Checkpointer;
@@ -45,15 +44,9 @@ export class Session {
   /** `data_version` when the log was last emptied. */
   #truncatedAt: number | undefined;
 
-  /** `busyDeadlineMs` is the longest wait for another process's lock, in milliseconds; `schema` is that of the file. */
-  constructor(
-    connection: Connection,
-    watch: PathWatch,
-    busyDeadlineMs: number = BUSY_DEADLINE_MS,
-    schema: readonly string[] = SCHEMA,
-  ) {
+  /** `busyDeadlineMs` is the longest wait for another process's lock, in milliseconds. */
+  constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
     this.connection = connection;
-    this.#schema = schema;
     this.#busyDeadlineMs = busyDeadlineMs;
     this.#watch = watch;
     const { rows, value } = statements(connection);
@@ -226,7 +219,7 @@ export class Session {
   #checkSchema(): void {
     const version = this.#schemaVersion().get() ?? 0;
     if (version === this.#checkedSchema && !this.#isAltered) return;
-    this.#isAltered ||= !hasSchema(this.connection, this.#schema);
+    this.#isAltered ||= !hasSchema(this.connection);
     if (this.#isAltered) throw new Problem('integrity_failure', { cause: new AlteredSchema() });
     this.#checkedSchema = version;
   }

@@ -8,11 +8,11 @@ import { Session } from '../commit/session.ts';
 import { sqliteStore } from '../sqlite-store.ts';
 import { assertOneName } from './assert-one-name.ts';
 import { checkFile, identityOf, PathWatch } from './check-file.ts';
-import { connect, setPragmas, withConnection } from './connect.ts';
+import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
 import { fileFaultOf } from './probe-disk.ts';
-import { APPLICATION_ID, CURRENT_LAYOUT, hasSchema, type Layout } from './schema.ts';
+import { APPLICATION_ID, FORMAT, hasSchema } from './schema.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
 export interface OpenedVaultFile {
@@ -25,13 +25,12 @@ export interface OpenedVaultFile {
 interface OpenOptions {
   /** How long this and later calls wait for another process's lock, in milliseconds. */
   readonly busyDeadlineMs?: number | undefined;
-  readonly layout?: Layout;
   /** Whether this process already has the file open. If so, only the new connection reads it. */
   readonly isOpenHere?: boolean | undefined;
 }
 
 /**
- * Opens the file of the vault at `path` without unlocking the vault. Migrates a file of an older format. Throws the
+ * Opens the file of the vault at `path` without unlocking the vault. Throws the
  * faults `file_missing`, `file_unsafe`, `file_unwritable`, `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`,
  * `no_space`, `binding_missing`.
  */
@@ -61,36 +60,18 @@ export async function withVaultFile<T>(path: string, work: (opened: OpenedVaultF
   }
 }
 
-/** Returns the format of a vault file, and changes nothing. Throws as `openVaultFile` does. */
-export async function readFormat(path: string, options: OpenOptions = {}): Promise<number> {
-  const { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false } = options;
-  const file = resolve(path);
-  try {
-    checkFile(file, { isOpenHere });
-    return await withConnection(file, (connection) =>
-      retryBusy(() => identify(connection, file, layout), busyDeadlineMs),
-    );
-  } catch (error) {
-    throw await fileFaultOf(file, error);
-  }
-}
-
 async function openFile(
   file: string,
-  { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions,
+  { busyDeadlineMs = BUSY_DEADLINE_MS, isOpenHere = false }: OpenOptions,
 ): Promise<OpenedVaultFile> {
   const checked = checkFile(file, { isOpenHere });
   if (!isOpenHere) await assertOneName(file, busyDeadlineMs);
   const connection = connect(await loadDriver(), file);
   try {
-    const version = await retryBusy(() => identify(connection, file, layout), busyDeadlineMs);
-    if (version < layout.format) {
-      const { migrate } = await import('./migrate.ts');
-      await migrate(connection, file, version, layout, busyDeadlineMs);
-    }
-    const header = await retryBusy(() => readVault(connection, file, layout), busyDeadlineMs);
+    await retryBusy(() => identify(connection, file), busyDeadlineMs);
+    const header = await retryBusy(() => readVault(connection, file), busyDeadlineMs);
     assertSameFile(file, checked);
-    const session = new Session(connection, new PathWatch(file, checked), busyDeadlineMs, layout.schema);
+    const session = new Session(connection, new PathWatch(file, checked), busyDeadlineMs);
     return { header, store: sqliteStore(session), session };
   } catch (error) {
     connection.close();
@@ -99,31 +80,31 @@ async function openFile(
 }
 
 /**
- * Returns the format of the file. Call it before any pragma: setting the journal mode writes, and the file may belong
- * to another program.
+ * Throws unless the file is a vault of this format. Call it before any pragma: setting the journal mode writes, and the
+ * file may belong to another program.
  */
-function identify(connection: Connection, file: string, { format, migrations }: Layout): number {
+function identify(connection: Connection, file: string): void {
   if (connection.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     throw new Fault('not_a_vault', `${file} is not a vault`);
   }
   const version = connection.pragma('user_version', { simple: true });
-  if (typeof version !== 'number' || (version < format && migrations[version] === undefined)) {
+  if (version === FORMAT) return;
+  if (typeof version !== 'number' || version < FORMAT) {
     throw new Fault('damaged', `${file} has no valid format number`);
   }
-  if (version > format) throw new Fault('newer_format', `${file} has format ${version}; this version reads ${format}`);
-  return version;
+  throw new Fault('newer_format', `${file} has format ${version}; this version reads ${FORMAT}`);
 }
 
-function readVault(connection: Connection, file: string, layout: Layout): VaultHeader {
+function readVault(connection: Connection, file: string): VaultHeader {
   setPragmas(connection);
-  assertSchema(connection, file, layout);
+  assertSchema(connection, file);
   const header = readHeader(connection);
   if (header === undefined) throw new Fault('damaged', `${file} has no header`);
   return header;
 }
 
-function assertSchema(connection: Connection, file: string, { schema }: Layout): void {
-  if (hasSchema(connection, schema)) return;
+function assertSchema(connection: Connection, file: string): void {
+  if (hasSchema(connection)) return;
   throw new Fault(
     'damaged',
     `the tables of ${file} are not those of a vault: altered, or created by an unreleased build`,

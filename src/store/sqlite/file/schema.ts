@@ -211,26 +211,12 @@ export const SCHEMA: readonly string[] = [
 /** The table that SQLite adds for AUTOINCREMENT. A trigger may have its name, too. */
 const SEQUENCES = "type = 'table' AND sql = 'CREATE TABLE sqlite_sequence(name,seq)'";
 
-/** Returns whether a database has exactly the tables and indexes of `schema`. */
-export function hasSchema(connection: Connection, schema: readonly string[]): boolean {
+/** Returns whether a database has exactly the tables and indexes of a vault. */
+export function hasSchema(connection: Connection): boolean {
   const query = `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND NOT (${SEQUENCES})`;
   const found = connection.prepare<[], string>(query).pluck().all();
-  return found.sort().join('\n') === [...schema].sort().join('\n');
+  return found.sort().join('\n') === [...SCHEMA].sort().join('\n');
 }
 
 /** The condition for the file's own row of `counter`. */
 export const FILE_ROW = 'tenant = 0 AND type = 0 AND month = 0 AND key_id = 0 AND index_key_id = 0';
-
-/** Migrates a file from one format to the next, inside a transaction. */
-type Migration = (connection: Connection) => void;
-
-/** A format of the file, and how to migrate older ones to it. */
-export interface Layout {
-  readonly format: number;
-  readonly schema: readonly string[];
-  /** The migrations, each under the format that it starts from. */
-  readonly migrations: Readonly<Record<number, Migration>>;
-}
-
-/** Only the first format has been released, so there is nothing to migrate. */
-export const CURRENT_LAYOUT: Layout = { format: FORMAT, schema: SCHEMA, migrations: {} };
