@@ -140,7 +140,7 @@ describe('docs/messages.md', () => {
   const messages = [...pageOf('messages.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, message = '']) => message);
   const isInSource = (message: string) => source.includes(message);
 
-  it('has ten messages', () => expect(messages).toHaveLength(10));
+  it('has eleven messages', () => expect(messages).toHaveLength(11));
   it.each(messages)('%s', (message) => expect(isInSource(message)).toBe(true));
   it('control: another message is not in the source', () => expect(isInSource('… belongs to … users')).toBe(false));
 });
@@ -173,7 +173,7 @@ describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
       `vault init --file vault.db --key-out management.key -q\n${find('before-upgrade.db')}`,
       npm,
     );
-    expect(upgrade).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('1, current') });
+    expect(upgrade).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"format":1') });
     const units = await shell(place, 'ls "$(npm root --global)/token-vault/deploy"', npm);
     expect(units.stdout).toContain('vault-backup.timer');
     const stop = 'systemctl() { echo "$*"; }\n';
