@@ -94,8 +94,8 @@ const CASES: readonly Case[] = [
       ['src/store/sqlite/commit/session.ts', "import { auditChain } from '../../../keyring/audit-chain.ts';"],
       ['src/store/postgres/schema.ts', "import { SCHEMA } from '../sqlite/file/schema.ts';"],
       ['src/store/postgres/connect.ts', "import { systemClock } from '../../vault/system-clock.ts';"],
-      ['src/maintenance/check-vault.ts', "import { connect } from '../store/sqlite/file/connect.ts';"],
-      ['src/maintenance/check-vault.ts', "import { readFileSync } from 'node:fs';"],
+      ['src/history/read-log.ts', "import { connect } from '../store/sqlite/file/connect.ts';"],
+      ['src/history/read-log.ts', "import { readFileSync } from 'node:fs';"],
       ['src/http/routes.ts', "import { openVault } from '../vault/vault.ts';"],
       ['src/http/routes.ts', "import { createDispatch } from '../core/dispatch.ts';"],
       ['src/http/routes.ts', "import { main } from '../cli/main.ts';"],
@@ -125,7 +125,7 @@ const CASES: readonly Case[] = [
       ['src/vault/vault.ts', "const { Client } = await import('pg');"],
       ['src/store/sqlite/file/connect.ts', "import type { Client } from 'pg';"],
       ['src/vault/vault.ts', "import { createRequire } from 'node:module';"],
-      ['src/maintenance/check-vault.ts', "const x = await import('better-sqlite3');"],
+      ['src/history/read-log.ts', "const x = await import('better-sqlite3');"],
       ['src/http/routes.ts', "import { Command } from 'commander';"],
       ['src/cli/main.ts', "const { DateTime } = await import('luxon');"],
       ['src/core/json/parse.ts', "import _ from 'lodash';"],
@@ -386,7 +386,7 @@ it('seals only the audit under a key that outlives rotations', () => {
     'src/core/audit/audit.ts',
     'src/core/audit/follower.ts',
     'src/core/audit/base.ts',
-    'src/maintenance/move-vault.ts',
+    'src/vault/move.ts',
   ]);
 });
 

@@ -1,5 +1,4 @@
 import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
-import type { FileStore } from '../src/core/maintenance-ports.ts';
 import type { VaultHeader } from '../src/core/ports.ts';
 import { Session } from '../src/store/sqlite/commit/session.ts';
 import { PathWatch } from '../src/store/sqlite/file/check-file.ts';
@@ -7,6 +6,7 @@ import { connect, setPragmas } from '../src/store/sqlite/file/connect.ts';
 import { createVaultFile } from '../src/store/sqlite/file/create-vault-file.ts';
 import { loadDriver } from '../src/store/sqlite/file/driver.ts';
 import { writeHeader } from '../src/store/sqlite/file/header-table.ts';
+import type { FileStore } from '../src/store/sqlite/sqlite-store.ts';
 import { sqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import { HEADER } from './conformance/store-fixtures.ts';
 

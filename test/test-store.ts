@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { FileStore } from '../src/core/maintenance-ports.ts';
 import type { VaultHeader } from '../src/core/ports.ts';
+import type { FileStore } from '../src/store/sqlite/sqlite-store.ts';
 import { createStore } from './create-store.ts';
 import { type AtEnd, temporaryFolder } from './temporary-folder.ts';
 

@@ -1,7 +1,7 @@
 import { createReadStream, lstatSync } from 'node:fs';
 import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
-import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import type { ArchiveFile } from '../history/audit-archive.ts';
 import { flag } from './global-flags.ts';
 import { filePath } from './output-path.ts';
 import { writeWholeFile } from './whole-file.ts';
@@ -27,7 +27,7 @@ export function archiveFiles(paths: readonly string[]): readonly ArchiveFile[] {
 /** Returns the audit archive at `path`. Errors name `flag`. */
 export function archiveFile(flag: string, path: string): ArchiveFile {
   return {
-    place: path,
+    path,
     exists: () => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
     write: (pieces) => writeWholeFile(flag, path, pieces),
 

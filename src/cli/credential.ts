@@ -2,7 +2,7 @@ import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../core/fault.ts';
 import type { VaultPlace } from '../vault/place.ts';
-import type { OpenVaultOptions } from '../vault/vault.ts';
+import type { OpenFileVaultOptions } from '../vault/vault.ts';
 import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags } from './global-flags.ts';
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
@@ -12,7 +12,7 @@ import { checkPath } from './typed-paths.ts';
 export const KEY_BYTES = 32;
 
 /** The secret that opens a vault's file. */
-export type Credential = OpenVaultOptions['credential'];
+export type Credential = OpenFileVaultOptions['credential'];
 
 /** The source of a credential. It has at most one member. */
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;

@@ -33,9 +33,9 @@ export type FoundPlace =
   /** A vault that this code serves. */
   | { readonly state: 'vault'; readonly vaultId: string }
   /** The source of a move, which no process serves any more. */
-  | { readonly state: 'left'; readonly vaultId: string; readonly sealed: Uint8Array }
+  | { readonly state: 'moved_away'; readonly vaultId: string; readonly sealed: Uint8Array }
   /** The complete copy of an unfinished move, which no process serves yet. */
-  | { readonly state: 'arriving'; readonly vaultId: string; readonly sealed: Uint8Array };
+  | { readonly state: 'copied'; readonly vaultId: string; readonly sealed: Uint8Array };
 
 /** A vault that is moved or copied. Its rows do not change while it is open. */
 export interface MoveSource extends AuditReads {

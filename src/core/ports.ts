@@ -5,7 +5,7 @@ import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft } from './audit/ports.ts';
 import type { RecordChange } from './audit/record-digest.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
-import type { Maintenance } from './maintenance-ports.ts';
+import type { KeyHolderStore } from './key-holder-ports.ts';
 import type { ReplyStore } from './reply-ports.ts';
 import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
@@ -301,7 +301,7 @@ export interface TenantUsage {
  * `no_space`, `integrity_failure` and `vault_moved`, and with `write_conflict` for a record under older keys of its
  * tenant: its writer must read the keys again.
  */
-export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyStore, TokenScan {
+export interface Store extends ApplicationStore, KeyHolderStore, AuditStore, ReplyStore, TokenScan {
   /** Runs `query` synchronously on one snapshot; returns undefined while the store is busy. Some stores lack it. */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto';
-import type { KeysOfTenant } from '../core/maintenance-ports.ts';
+import type { KeysOfTenant } from '../core/key-holder-ports.ts';
 import type { Instant, VaultHeader } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openCarriedKeys, sealCarriedKeys } from './carried-keys.ts';

@@ -1,25 +1,18 @@
-import { statSync } from 'node:fs';
 import { BrokenAudit, type PlacedEvent } from '../core/audit/walk-audit.ts';
-import type { ArchiveFile } from '../core/maintenance-ports.ts';
-import type { Instant, VaultHeader } from '../core/ports.ts';
+import type { Instant } from '../core/ports.ts';
+import type { ArchiveFile } from '../history/audit-archive.ts';
+import { lastEntries, readEntries } from '../history/read-entries.ts';
+import { contradictionsOf, readLog } from '../history/read-log.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
-import { replaceMasterKey } from '../keyring/replace-master-key.ts';
-import { addSlot, findSlot, listSlots, removeSlot } from '../keyring/slots.ts';
-import { KEY_BYTES } from '../keyring/sub-keys.ts';
-import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-master-key.ts';
-import { checkedCopy, checkFile, type FileReport } from '../maintenance/check-file.ts';
-import type { CheckReport } from '../maintenance/check-vault.ts';
-import { noteBackup } from '../maintenance/clock-note.ts';
-import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
-import { lastEntries, readEntries } from '../maintenance/read-entries.ts';
-import { contradictionsOf, readLog } from '../maintenance/read-log.ts';
-import type { ResetResult } from '../maintenance/reset-tokens.ts';
-import type { Progress } from '../maintenance/rotate-tenant.ts';
-import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
-import { fileSystemNotice } from '../paths/file-system.ts';
+import { unlockKeyring } from '../keyring/unlock-master-key.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
 import { restBetweenBatches } from './batches.ts';
+import { type CheckReport, checkedCopy } from './checks/check-vault.ts';
+import { checkVaultFile } from './checks/check-vault-file.ts';
+import { noteBackup } from './clock/clock-note.ts';
+import { MACHINE, type Times } from './clock/system-clock.ts';
+import { compareWithAnchor } from './keep-anchor.ts';
 import {
   type FileHolderOptions,
   type KeyHolderOptions,
@@ -27,14 +20,9 @@ import {
   openFileForKeyHolder,
   openForKeyHolder,
 } from './key-holder.ts';
-import { anchorFile } from './system-anchor-file.ts';
-import { MACHINE, type Times } from './system-clock.ts';
-
-const STAT = { throwIfNoEntry: false } as const;
-const READ_BY_OTHERS = 0o044;
-
-/** The key of a vault that was created with a wiped buffer. */
-const ZEROS: Credential = { kind: 'key_file', key: new Uint8Array(KEY_BYTES) };
+import type { ResetResult } from './keys/reset-tokens.ts';
+import type { Progress } from './keys/rotate-tenant.ts';
+import { vaultKeys } from './keys/vault-keys.ts';
 
 /** The report of `vault audit verify`. */
 interface AuditReport {
@@ -53,11 +41,11 @@ interface AuditReport {
  */
 export type VaultAdmin = Awaited<ReturnType<typeof openVaultAdmin>>;
 
-/** Opens a vault for the holder of its key. Throws as `openVault` does. */
+/** Opens a vault for the holder of its key. Throws as `openFileVault` does. */
 export async function openVaultAdmin(options: KeyHolderOptions) {
   const opened = await openForKeyHolder(options);
   return {
-    ...vaultKeys({ ...opened, headerKeys: headerKeys(options.credential), rest: restBetweenBatches() }),
+    ...vaultKeys({ ...opened, credential: options.credential, rest: restBetweenBatches() }),
     /** Returns the last entries that match `wanted`, newest first, as `lastEntries` does. */
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number, archives: readonly ArchiveFile[] = []) =>
       lastEntries(opened, wanted, limit, archives),
@@ -66,12 +54,12 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     verifyAudit: () => verifyAudit(opened),
     /** Archives and removes the entries before `before`, as `pruneAudit` does. */
     pruneAudit: async (before: Instant, file: ArchiveFile) => {
-      const { pruneAudit } = await import('../maintenance/prune-audit.ts');
+      const { pruneAudit } = await import('../history/prune-audit.ts');
       return pruneAudit({ ...opened, rest: restBetweenBatches() }, before, () => file);
     },
     /** Compares the records of a tenant with the audit, for their acceptance, as `compareTenant` does. */
     compareTenant: async (tenantId: string | undefined) => {
-      const { compareTenant } = await import('../maintenance/accept-tenant.ts');
+      const { compareTenant } = await import('./tenants/accept-tenant.ts');
       return compareTenant({ ...opened, rest: restBetweenBatches() }, tenantId);
     },
     /** Checks an archive of the audit alone. Throws as `verifyArchive` does. */
@@ -79,7 +67,7 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     /**
      * Compares the vault with its anchor. Throws the fault `damaged` when the vault is behind its anchor or has none.
      */
-    compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),
+    compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchor),
     close: opened.close,
   };
 }
@@ -106,7 +94,7 @@ async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
 
 /** Returns the report on an archive: its last link, or the first entry that was altered. */
 async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Promise<AuditReport> {
-  const { verifyArchive } = await import('../maintenance/audit-archive.ts');
+  const { verifyArchive } = await import('../history/audit-archive.ts');
   try {
     const { entries, through } = await verifyArchive(opened, file);
     return { ok: true, entries, head: Buffer.from(through.link).toString('hex') };
@@ -116,91 +104,9 @@ async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Pr
   }
 }
 
-function headerKeys(credential: Credential): HeaderKeys {
-  async function withMaster<T>(header: VaultHeader, work: (master: Uint8Array) => Promise<T>): Promise<T> {
-    const master = await unlockMasterKey(header, credential);
-    try {
-      return await work(master);
-    } finally {
-      master.fill(0);
-    }
-  }
-
-  return {
-    async listSlots(header) {
-      const { master, slot: current } = await openSlot(header, credential);
-      master.fill(0);
-      return listSlots(header).map((slot) => ({ ...slot, current: slot.slot === current }));
-    },
-    addSlot: (header, added, options) => withMaster(header, (master) => addSlot(header, master, added, options)),
-    removeSlot: (header, named) => withMaster(header, (master) => removeSlot(header, master, named)),
-    isOpenedBy: async (header, asked) => (await findSlot(header, asked)) !== undefined,
-    replaceMasterKey: (header, keys, now) => replaceMasterKey(header, credential, keys, now),
-  };
-}
-
 /** Throws `weak_passphrase` for a weak new passphrase, before anything is created. */
 export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void {
   requireStrongPassphrase(passphrase, allowWeak);
-}
-
-type CheckOptions = KeyHolderOptions & {
-  readonly anchor?: string | undefined;
-  /** The archives of all pruned entries, in any order. */
-  readonly archives?: readonly ArchiveFile[] | undefined;
-  /** The sources of the machine's clock, for a file. */
-  readonly times?: Times;
-};
-
-/** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
-export async function checkVaultFile(options: CheckOptions, progress?: Progress): Promise<FileReport> {
-  const { anchor, archives, credential, times = MACHINE } = options;
-  let zeroSlot: number | undefined;
-  const open = async () => {
-    const { header, ...locked } = await openLocked(options, times);
-    const unlock = async () => {
-      const keyring = await unlockKeyring(header, credential);
-      zeroSlot = await findSlot(header, ZEROS);
-      return keyring;
-    };
-    return { ...locked, format: header.format, unlock };
-  };
-  const note = anchor === undefined ? undefined : anchorFile(anchor);
-  const report = await checkFile(open, { anchor: note, archives, progress });
-  const notices = [...report.notices, ...(await fileNotices(options.file))];
-  if (zeroSlot !== undefined) notices.push(zeroSlotNotice(zeroSlot));
-  return { ...report, notices };
-}
-
-function zeroSlotNotice(slot: number): string {
-  const way = 'run `vault keys add --new-key-file FILE`, then `vault keys rotate --master --key-file FILE`';
-  return `key slot ${slot} opens with ${KEY_BYTES} zero bytes, so everybody can open this vault; ${way}`;
-}
-
-/**
- * The number of rows of a file that a check reads at once. They fit into V8's first young generation, so V8 copies few
- * of them and promotes none. A read of a database costs a round trip, so it has more rows.
- */
-const FILE_PAGE = 20;
-
-async function openLocked(options: CheckOptions, machine: Times) {
-  if (options.store === undefined) {
-    const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
-    return { ...(await openVaultFile(options.file, options)), wall: machine.wall(), pageRows: FILE_PAGE };
-  }
-  const { openStore } = await import('./open-store.ts');
-  const { times, ...opened } = await openStore(options.store);
-  return { ...opened, wall: times.wall() };
-}
-
-/** Resolves to sentences about a vault file and the place where it is. */
-async function fileNotices(file: string | undefined): Promise<readonly string[]> {
-  if (file === undefined) return [];
-  const fileSystem = await fileSystemNotice(file);
-  return [
-    ...(fileSystem === undefined ? [] : [fileSystem]),
-    ...(isReadableByOthers(file) ? [`${file} is readable by other users`] : []),
-  ];
 }
 
 /** Returns whether `checkFile` accepts a file that is only read. It may have other names and be a mount point. */
@@ -212,11 +118,6 @@ export async function isSafeToRead(file: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function isReadableByOthers(file: string): boolean {
-  if (process.getuid === undefined) return false;
-  return ((statSync(file, STAT)?.mode ?? 0) & READ_BY_OTHERS) !== 0;
 }
 
 interface CopyOptions {
@@ -247,14 +148,14 @@ export async function backUpIntoFolder(
   { from, credential, ...options }: Omit<CopyOptions, 'to'> & KeepOptions,
   progress?: Progress,
 ): Promise<CheckReport & KeptBackup> {
-  const [{ checkFile }, { backUpIntoFolder: backUp }] = await Promise.all([
+  const [{ checkFile }, { backUpFileIntoFolder }] = await Promise.all([
     import('../store/sqlite/file/check-file.ts'),
     import('../store/sqlite/file/backup-folder.ts'),
   ]);
   checkFile(from);
   let kept: KeptBackup = { file: '', removed: [], future: [] };
   const copy = async (verify: (building: string) => Promise<void>) => {
-    kept = await backUp(from, options, verify);
+    kept = await backUpFileIntoFolder(from, options, verify);
   };
   const report = await checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, progress));
   return { ...report, ...kept };
@@ -268,7 +169,7 @@ export async function recordBackup({
   file,
   credential,
   times = MACHINE,
-}: Pick<FileHolderOptions, 'file' | 'credential'> & Pick<CheckOptions, 'times'>): Promise<void> {
+}: Pick<FileHolderOptions, 'file' | 'credential'> & { readonly times?: Times }): Promise<void> {
   const opened = await openForKeyHolder({ file, credential });
   try {
     await noteBackup(opened, times.wall());
@@ -279,11 +180,11 @@ export async function recordBackup({
 
 /**
  * Removes all tokens of one tenant or of all tenants, and replaces their data keys. Resolves as `resetTokens`
- * does. Other processes may serve the file. Rejects as `openVault` does, and with `not_found` for an unknown tenant.
+ * does. Other processes may serve the file. Rejects as `openFileVault` does, and with `not_found` for an unknown tenant.
  */
 export async function resetVault(options: FileHolderOptions, tenantId: string | undefined): Promise<ResetResult> {
   const opened = await openFileForKeyHolder(options);
-  const { resetTokens } = await import('../maintenance/reset-tokens.ts');
+  const { resetTokens } = await import('./keys/reset-tokens.ts');
   return resetTokens({ ...opened, rest: restBetweenBatches() }, tenantId).finally(opened.close);
 }
 

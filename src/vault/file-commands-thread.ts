@@ -5,7 +5,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
 import { Fault } from '../core/fault.ts';
-import { checkVaultFile, openVaultAdmin, type VaultAdmin } from './admin.ts';
+import { openVaultAdmin, type VaultAdmin } from './admin.ts';
+import { checkVaultFile } from './checks/check-vault-file.ts';
 import type { FileAnswer, FileOrder, ThreadCommand } from './file-commands.ts';
 
 const { version, command, file, credential }: FileOrder = workerData;

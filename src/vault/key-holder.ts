@@ -2,14 +2,17 @@ import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createFollower } from '../core/audit/follower.ts';
 import type { Clock } from '../core/clock.ts';
+import type { World } from '../core/handler.ts';
 import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
-import { openClockNote } from '../maintenance/clock-note.ts';
-import type { KeyHolder } from '../maintenance/key-holder.ts';
+import { openClockNote } from './clock/clock-note.ts';
+import type { Times } from './clock/system-clock.ts';
+import { notedClock } from './clock/timekeeper.ts';
 import type { StorePlace } from './place.ts';
-import type { Times } from './system-clock.ts';
-import { notedClock } from './timekeeper.ts';
+
+/** The parts of an opened vault that a holder of its key uses without the API. Other processes may use the store, too. */
+export type KeyHolder = Pick<World, 'store' | 'keyring' | 'clock' | 'follower' | 'audit'>;
 
 interface Holding {
   readonly credential: Credential;
@@ -39,7 +42,7 @@ export interface OpenedKeyHolder extends KeyHolder {
 
 /**
  * Opens a vault for the holder of its key. Its audit is strict: a change is complete only when its entry is durable.
- * Rejects as `openVault` and `openStoreVault` do.
+ * Rejects as `openFileVault` and `openStoreVault` do.
  */
 export async function openForKeyHolder(options: KeyHolderOptions): Promise<OpenedKeyHolder> {
   if (options.store === undefined) return openFileForKeyHolder(options);

@@ -4,9 +4,9 @@ import { Problem } from '../core/problem.ts';
 import { runningTime } from '../core/running-time.ts';
 import { sleep } from '../core/timers.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
-import { type DatabaseClock, startDatabaseClock } from './database-clock.ts';
+import { type DatabaseClock, startDatabaseClock } from './clock/database-clock.ts';
+import { MACHINE, type Times } from './clock/system-clock.ts';
 import type { StorePlace } from './place.ts';
-import { MACHINE, type Times } from './system-clock.ts';
 
 /** The maximum age of the time from the database, in milliseconds. With an older time, the vault is not ready. */
 const MAX_CLOCK_AGE_MS = 30_000;

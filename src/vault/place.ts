@@ -1,6 +1,6 @@
 import { loadSodium } from '../keyring/sodium.ts';
 import { parseStoreUrl, type StoreUrl } from '../store/postgres/store-url.ts';
-import type { OpenVaultOptions, Vault } from './vault.ts';
+import type { OpenFileVaultOptions, Vault } from './vault.ts';
 
 /** A database that holds a vault. */
 export interface StorePlace {
@@ -25,13 +25,13 @@ export function parseStore(text: string, insecure: boolean): StorePlace {
 }
 
 /** Opens a vault in a file or a database. `times` and `cacheKib` apply only to files. Rejects with faults. */
-export async function openVaultAt(place: VaultPlace, options: Omit<OpenVaultOptions, 'file'>): Promise<Vault> {
+export async function openVaultAt(place: VaultPlace, options: Omit<OpenFileVaultOptions, 'file'>): Promise<Vault> {
   // Let libsodium compile its WebAssembly in another thread while the code that opens the vault loads. Ignore a failure
   // here: the next `loadSodium` call rejects with it.
   loadSodium().catch(() => undefined);
   if (place.store === undefined) {
-    const { openVault } = await import('./vault.ts');
-    return openVault({ ...options, file: place.file });
+    const { openFileVault } = await import('./vault.ts');
+    return openFileVault({ ...options, file: place.file });
   }
   const { openStoreVault } = await import('./store-vault.ts');
   const { times: _times, cacheKib: _cacheKib, ...settings } = options;

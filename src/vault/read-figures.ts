@@ -4,9 +4,9 @@ import type { World } from '../core/handler.ts';
 import type { VaultFigures } from '../core/meter.ts';
 import type { Instant } from '../core/ports.ts';
 import { monthOf } from '../core/tokens/activity.ts';
-import { openClockNote } from '../maintenance/clock-note.ts';
-import { unlessDamaged } from '../maintenance/unless-damaged.ts';
 import { freeSpace } from '../paths/file-system.ts';
+import { unlessDamaged } from './checks/unless-damaged.ts';
+import { openClockNote } from './clock/clock-note.ts';
 
 /**
  * Reads the figures of a vault. `file` is its path, undefined for a database. Rejects with the problems of a store that

@@ -11,11 +11,11 @@ import { connectStore } from '../store/postgres/connect.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
 import { readClock } from '../store/postgres/sql-client.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
+import { systemClock } from './clock/system-clock.ts';
+import { openTimekeeper } from './clock/timekeeper.ts';
 import { openStore, type StoreWait } from './open-store.ts';
 import type { StorePlace } from './place.ts';
 import { reportLoss } from './report-error.ts';
-import { systemClock } from './system-clock.ts';
-import { openTimekeeper } from './timekeeper.ts';
 import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;

@@ -1,7 +1,7 @@
 import type { World } from '../core/handler.ts';
 import { removeExpired } from '../core/remove-expired.ts';
 import { inBatches } from './batches.ts';
-import type { Timekeeper } from './timekeeper.ts';
+import type { Timekeeper } from './clock/timekeeper.ts';
 
 /** The maximum number of expired records that a sweep reads at once. It holds them in memory. */
 const EXPIRED_BATCH = 100;

@@ -16,23 +16,23 @@ import type { Meter, VaultFigures } from '../core/meter.ts';
 import type { Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
+import type { ArchiveOf, Pruned } from '../history/prune-audit.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { loadSodium, sodiumVersion } from '../keyring/sodium.ts';
-import { sealClockNote } from '../maintenance/clock-note.ts';
-import { closedNotices, requireSoundLog } from '../maintenance/closed-tenants.ts';
-import { headerEvent } from '../maintenance/header-event.ts';
-import type { KeyHolder } from '../maintenance/key-holder.ts';
-import type { ListedTenants } from '../maintenance/list-tenants.ts';
-import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { rest, restBetweenBatches } from './batches.ts';
+import { closedNotices, requireSoundLog } from './checks/closed-tenants.ts';
+import { sealClockNote } from './clock/clock-note.ts';
+import { MACHINE, systemClock, type Times } from './clock/system-clock.ts';
+import { openTimekeeper, type Timekeeper } from './clock/timekeeper.ts';
+import type { KeyHolder } from './key-holder.ts';
+import { headerEvent } from './keys/header-event.ts';
 import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
 import { createSweep } from './sweep-expired.ts';
-import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
-import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
+import type { ListedTenants } from './tenants/each-tenant.ts';
 import { watchWrites } from './write-watch.ts';
 
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
@@ -112,7 +112,7 @@ export interface VaultSettings {
   readonly meter?: Meter | undefined;
 }
 
-export interface OpenVaultOptions extends VaultSettings {
+export interface OpenFileVaultOptions extends VaultSettings {
   readonly file: string;
   readonly credential: Credential;
   /** A file outside the vault that records its latest commit, so that an older copy is rejected. */
@@ -127,7 +127,7 @@ export interface OpenVaultOptions extends VaultSettings {
  * Opens a vault file and unlocks its keys. Rejects with a fault for a missing, unsafe, foreign, newer or damaged file,
  * or a wrong credential.
  */
-export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
+export async function openFileVault(opening: OpenFileVaultOptions): Promise<Vault> {
   const { file, credential, anchor, times, cacheKib, ...options } = opening;
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
@@ -167,14 +167,11 @@ async function withThread(session: Session, { reportError: report = reportError 
 
 /** Compares the vault with the anchor in a file, and keeps the anchor. */
 export async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
-  const [{ keepAnchor }, { anchorFile }] = await Promise.all([
-    import('../maintenance/keep-anchor.ts'),
-    import('./system-anchor-file.ts'),
-  ]);
-  return keepAnchor(parts, anchorFile(path));
+  const { keepAnchor } = await import('./keep-anchor.ts');
+  return keepAnchor(parts, path);
 }
 
-export interface CreateVaultOptions extends OpenVaultOptions {
+export interface CreateVaultOptions extends OpenFileVaultOptions {
   /** The name of the first tenant. */
   readonly tenantName: string;
   readonly weakPassphrase?: boolean;
@@ -324,7 +321,7 @@ export function composeVault(parts: VaultParts): Vault {
       ...sweep.notices(),
     ],
     check: async () => {
-      const { checkVault } = await import('../maintenance/check-vault.ts');
+      const { checkVault } = await import('./checks/check-vault.ts');
       const { findings } = await checkVault({ store, keyring }, undefined, { full: false, rest });
       found = findings.length;
       meter?.checked(found, world.clock.now());
@@ -335,11 +332,11 @@ export function composeVault(parts: VaultParts): Vault {
       return withFreshKeys(keyring, () => createTenant(world, name));
     },
     listTenants: async () => {
-      const { listTenants } = await import('../maintenance/list-tenants.ts');
+      const { listTenants } = await import('./tenants/each-tenant.ts');
       return listTenants(world);
     },
     issueKey: async (tenantId) => {
-      const { onlyTenant } = await import('../maintenance/key-holder.ts');
+      const { onlyTenant } = await import('./tenants/each-tenant.ts');
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
       const tenant = await onlyTenant(store, tenantId);
       return withFreshKeys(keyring, () => issueManagementKey(world, tenant));
@@ -359,7 +356,7 @@ export function composeVault(parts: VaultParts): Vault {
       }
     },
     pruneAudit: async (keepMs, fileOf) => {
-      const { isPruneDue, pruneAudit } = await import('../maintenance/prune-audit.ts');
+      const { isPruneDue, pruneAudit } = await import('../history/prune-audit.ts');
       const now = world.clock.settled();
       if (!(await isPruneDue({ store, keyring }, now - keepMs * 1.1))) return undefined;
       const { vault_id } = await store.header();

@@ -37,7 +37,7 @@ const PORTS = [
 const PORT_TYPES = [
   'src/core/ports.ts',
   'src/core/audit/ports.ts',
-  'src/core/maintenance-ports.ts',
+  'src/core/key-holder-ports.ts',
   'src/core/move-ports.ts',
   'src/core/meter.ts',
   'src/core/application-ports.ts',
@@ -48,7 +48,7 @@ const PORT_TYPES = [
 const WORLD = /^node:(?!crypto$|buffer$|zlib$)/;
 
 /**
- * `cli, http, library, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to
+ * `cli, http, library, testing → client → vault → history, keyring, store → core → contract`. A file belongs to
  * the first folder that matches.
  */
 const LAYERS: readonly Layer[] = [
@@ -133,7 +133,8 @@ const LAYERS: readonly Layer[] = [
       'src/paths/',
       'src/vault/vault.ts',
       'src/vault/admin.ts',
-      'src/vault/dev-clock.ts',
+      'src/vault/checks/check-vault-file.ts',
+      'src/vault/clock/dev-clock.ts',
       'src/vault/file-commands.ts',
       'src/vault/move.ts',
       'src/vault/open-token-export.ts',
@@ -144,7 +145,12 @@ const LAYERS: readonly Layer[] = [
       'src/vault/store-vault.ts',
       'package.json',
     ],
-    mayAsTypes: ['src/keyring/credential.ts', 'src/vault/key-holder.ts'],
+    mayAsTypes: [
+      'src/history/audit-archive.ts',
+      'src/keyring/credential.ts',
+      'src/vault/key-holder.ts',
+      'src/vault/tenants/each-tenant.ts',
+    ],
   },
   {
     name: 'helper for tests',
@@ -160,7 +166,7 @@ const LAYERS: readonly Layer[] = [
       'src/cli/commands/serve/end-with-input.ts',
       'src/cli/version.ts',
     ],
-    mayAsTypes: ['src/vault/vault.ts', 'src/vault/dev-clock.ts'],
+    mayAsTypes: ['src/vault/vault.ts', 'src/vault/clock/dev-clock.ts'],
   },
   {
     name: 'library',
@@ -179,13 +185,12 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'composition root',
     folder: 'src/vault/',
-    may: ['src/contract/', 'src/core/', 'src/maintenance/', 'src/keyring/', 'src/store/', 'src/paths/', 'package.json'],
+    may: ['src/contract/', 'src/core/', 'src/history/', 'src/keyring/', 'src/store/', 'src/paths/', 'package.json'],
   },
   {
-    name: 'maintenance',
-    folder: 'src/maintenance/',
+    name: 'history',
+    folder: 'src/history/',
     may: ['src/contract/', 'src/core/'],
-    mayAsTypes: ['src/keyring/credential.ts'],
     refuses: WORLD,
   },
 ];

@@ -22,7 +22,7 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
   ['src/core/audit/audit.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'ids, actions and results'],
   ['src/core/audit/follower.ts', 'keyring.sealAuditEvent(at, text', 'carried', 'ids, actions, results and a digest'],
   ['src/core/audit/base.ts', 'keyring.sealAuditBase({ sequence, at', 'carried', 'sums of hashes of records'],
-  ['src/maintenance/move-vault.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'the move of a vault'],
+  ['src/vault/move.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'the move of a vault'],
 
   ['src/keyring/tenant-keyring.ts', 'sealText(sodium, key', 'tenant', 'the values below'],
   ['src/core/tenants/tenant-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name and settings'],

@@ -1,7 +1,7 @@
 import type { Reply } from '../../src/contract/call.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { type Answers, askAll, differenceOf, type Question } from './flipped-answers.ts';
 import { type Change, cellsOf, createFlippedCopy, farApart } from './flipped-copy.ts';
 import { seededNumbers } from './perform.ts';

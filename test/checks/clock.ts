@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
-import type { Times } from '../../src/vault/system-clock.ts';
-import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import type { Times } from '../../src/vault/clock/system-clock.ts';
+import { createVault, openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { CLOCK_CASES, type ClockCase, DAY, LIFETIMES, MINUTE } from './clock-cases.ts';
 import { runDaemons } from './clock-daemon.ts';
@@ -59,7 +59,7 @@ interface Timed {
 async function openTimed(file: string, times: Times): Promise<Timed> {
   let vault: Vault;
   async function open(): Promise<void> {
-    vault = await openVault({ file, credential: CREDENTIAL, times });
+    vault = await openFileVault({ file, credential: CREDENTIAL, times });
   }
   await open();
   return {

@@ -6,7 +6,7 @@ import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 
 export interface Question {
   readonly operation: OperationId;
@@ -28,7 +28,7 @@ export async function askAll(file: string, credential: Credential, questions: re
     if (!(error instanceof Problem) && !(error instanceof Fault)) unexpected ??= error;
   };
   try {
-    const vault = await openVault({ file, credential, reportError });
+    const vault = await openFileVault({ file, credential, reportError });
     try {
       const replies: Reply[] = [];
       for (const { operation, apiKey, id, query = [] } of questions) {

@@ -1,6 +1,7 @@
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import type { Times } from '../../src/vault/clock/system-clock.ts';
 import type { KeyHolderOptions } from '../../src/vault/key-holder.ts';
-import type { Times } from '../../src/vault/system-clock.ts';
 
 /** The codes of errors for damage that no acceptance mends: of the log, the header or the tables. */
 const DAMAGE = ['integrity_failure', 'damaged', 'store_missing'];

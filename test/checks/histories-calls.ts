@@ -1,5 +1,5 @@
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
-import type { ArchiveFile } from '../../src/core/maintenance-ports.ts';
+import type { ArchiveFile } from '../../src/history/audit-archive.ts';
 import { openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import type { SteppingClock } from '../fixed-world.ts';
@@ -95,7 +95,7 @@ async function asHolder({ place, clock }: Caller, work: (admin: VaultAdmin) => P
 export function memoryArchive(): ArchiveFile {
   let text: string | undefined;
   return {
-    place: 'archive',
+    path: 'archive',
     exists: () => text !== undefined,
     async write(pieces) {
       const written = [];

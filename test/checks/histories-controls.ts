@@ -4,7 +4,7 @@ import { CheckFailure } from './check.ts';
 import type { HistoryPlaces } from './histories-place.ts';
 import { copySources, type SourceGuard } from './mutants-run.ts';
 
-const COMPARE = 'src/maintenance/compare-records.ts';
+const COMPARE = 'src/history/compare-records.ts';
 
 /** Guards of doctor. Without each of them, it must miss an attack. */
 const GUARDS: readonly SourceGuard[] = [

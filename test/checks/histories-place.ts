@@ -5,7 +5,7 @@ import { connect } from '../../src/store/sqlite/file/connect.ts';
 import { loadDriver } from '../../src/store/sqlite/file/driver.ts';
 import { resetVault } from '../../src/vault/admin.ts';
 import type { KeyHolderOptions } from '../../src/vault/key-holder.ts';
-import { createVault, openVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
+import { createVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { type Columns, groupRows, spreadRows, type Tables, type VaultRows } from './histories-rows.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
 import { COUNTERS } from './put-back.ts';
@@ -87,7 +87,7 @@ export async function filePlaces(): Promise<HistoryPlaces> {
 
     return {
       holder,
-      open: (settings) => openVault({ file, credential: CREDENTIAL, times, ...settings }),
+      open: (settings) => openFileVault({ file, credential: CREDENTIAL, times, ...settings }),
       async reset(tenantId, clock) {
         await resetVault({ ...holder, clock }, tenantId);
       },

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAULTS } from '../../src/contract/faults.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
 import { assertStrace, type Ended, failCall, recordCalls, type SystemCall, type Traced } from './io-faults-strace.ts';

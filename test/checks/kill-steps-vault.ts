@@ -5,8 +5,9 @@ import path from 'node:path';
 import { archiveFile } from '../../src/cli/archive-file.ts';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { type Command, cleanEnvironment, initVault, runInShared } from '../scripts/run-script.ts';
 import { CheckFailure } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
@@ -71,7 +72,7 @@ export async function createSteppedVault(): Promise<SteppedVault> {
   const archives = () => names().filter((name) => /^old-\d+$/.test(name));
 
   async function onFile(calls: readonly Pick<Call, 'operation' | 'query' | 'bodyText'>[]): Promise<readonly Reply[]> {
-    const vault = await openVault(opening());
+    const vault = await openFileVault(opening());
     const around = { apiKey: env.VAULT_API_KEY, mediaType: 'application/json', params: {} };
     const replies: Reply[] = [];
     try {

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openVaultAt } from '../../src/vault/place.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform, type PerformParts, paramsOf } from './perform.ts';

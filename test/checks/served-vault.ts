@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Client } from '../../src/contract/call.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform } from './perform.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
@@ -110,7 +110,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
   const made = JSON.parse(await cli(['init', '--file', file, '--key-file', `${file}.key`, '--output', 'json'], ''));
   const management: string = made.application.key;
   const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${file}.key`)) } as const;
-  const direct = directClient(await openVault({ file, credential }));
+  const direct = directClient(await openFileVault({ file, credential }));
   clients.push(direct);
   const onFile = createCaller(() => direct);
   const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import { createVault, openVault } from '../../src/vault/vault.ts';
+import { createVault, openFileVault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform } from './perform.ts';
 
 /** A closed vault file and its keys. */
@@ -40,7 +40,7 @@ export async function withVault<T>(
   { file, credential, anchor }: OpenOptions,
   work: (perform: Perform) => Promise<T>,
 ): Promise<T> {
-  const client = directClient(await openVault({ file, credential, anchor, reportError: () => undefined }));
+  const client = directClient(await openFileVault({ file, credential, anchor, reportError: () => undefined }));
   try {
     return await work(createCaller(() => client));
   } finally {

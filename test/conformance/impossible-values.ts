@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openVaultAt, type VaultPlace } from '../../src/vault/place.ts';
 import { CREDENTIAL, callVault, RULE } from '../unit/vault-admin-fixture.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FileStore, RemovedToken } from '../../src/core/maintenance-ports.ts';
+import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { RemovedToken } from '../../src/store/sqlite/tables/tenant-rows.ts';
 import {
   addTenant,
   addToken,

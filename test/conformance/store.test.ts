@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { openThreadedStore } from '../unit/store-sqlite-fixture.ts';
 import { storeConformance } from './store.ts';
 import { fileStoreConformance } from './store-file.ts';

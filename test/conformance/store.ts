@@ -4,7 +4,7 @@ import { storeApplications } from './store-applications.ts';
 import { storeAudit } from './store-audit.ts';
 import { storeFilters } from './store-filters.ts';
 import { addTenant, addToken, ENTRY, everything, idsOf, NOW, type OpenStore } from './store-fixtures.ts';
-import { storeMaintenance } from './store-maintenance.ts';
+import { storeMaintenance } from './store-key-holder.ts';
 import { storeReplies } from './store-replies.ts';
 import { storeTenants } from './store-tenants.ts';
 import { storeTokens } from './store-tokens.ts';

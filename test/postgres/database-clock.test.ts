@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { readClock } from '../../src/store/postgres/sql-client.ts';
-import { startDatabaseClock } from '../../src/vault/database-clock.ts';
-import { systemClock } from '../../src/vault/system-clock.ts';
+import { startDatabaseClock } from '../../src/vault/clock/database-clock.ts';
+import { systemClock } from '../../src/vault/clock/system-clock.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Finding } from '../../src/core/maintenance-ports.ts';
+import type { Finding } from '../../src/core/key-holder-ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';

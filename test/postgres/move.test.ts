@@ -2,12 +2,10 @@ import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, symli
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { MovePlace } from '../../src/core/move-ports.ts';
-import type { VaultHeader } from '../../src/core/ports.ts';
-import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
-import { moveVault as moveBetween } from '../../src/maintenance/move-vault.ts';
 import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { abortMove, moveVault, placeOf } from '../../src/vault/move.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { abortMove, moveBetween, movedPlace, moveVault } from '../../src/vault/move.ts';
 import { openVaultAt, parseStore, type VaultPlace } from '../../src/vault/place.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -383,12 +381,11 @@ it.each(KILLS)(
     const first = await newStore();
     if (kind === 'file') await moveVault({ from: { file }, to: first }, MOVE);
     const [from, to] = kind === 'file' ? [first, { file: join(folder, 'target.db') }] : [{ file }, first];
-    const moving = {
-      from: killedAt(await placeOf(from), name, isAfter),
-      to: killedAt(await placeOf(to), name, isAfter),
-      readCredential: async () => (header: VaultHeader) => unlockKeyring(header, CREDENTIAL),
+    const ends = {
+      from: killedAt(await movedPlace(from), name, isAfter),
+      to: killedAt(await movedPlace(to), name, isAfter),
     };
-    await expect(moveBetween(moving, MOVE)).rejects.toThrow('killed');
+    await expect(moveBetween(ends, MOVE)).rejects.toThrow('killed');
 
     const isOver = name === 'finishCopy' && isAfter;
     const isLeft = name === 'finishCopy' || (name === 'leave' && isAfter);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
-import { readLog } from '../../src/maintenance/read-log.ts';
+import { readLog } from '../../src/history/read-log.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
 import { type ServedStore, servedStore } from './served-store.ts';

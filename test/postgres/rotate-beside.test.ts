@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { rotateTenant } from '../../src/maintenance/rotate-tenant.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
+import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
 import { type Beside, storeBeside } from '../unit/rotate-beside-fixture.ts';
 import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
 import { between, servedStore } from './served-store.ts';

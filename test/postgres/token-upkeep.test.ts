@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ResealedToken } from '../../src/core/maintenance-ports.ts';
+import type { ResealedToken } from '../../src/core/key-holder-ports.ts';
 import type { KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
 import {

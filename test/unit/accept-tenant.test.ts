@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
-import { compareTenant } from '../../src/maintenance/accept-tenant.ts';
-import { checkVaultFile, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { compareTenant } from '../../src/vault/tenants/accept-tenant.ts';
+import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
@@ -23,7 +24,7 @@ interface TwoTenants extends FileVault {
 }
 
 async function opened(file: string): Promise<Vault> {
-  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
   onTestFinished(() => vault.close().catch(() => undefined));
   return vault;
 }

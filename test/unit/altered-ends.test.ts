@@ -3,9 +3,9 @@ import type { OperationId } from '../../src/contract/operations.ts';
 import { removeWith } from '../../src/core/applications/removal.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { insertRow } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
@@ -51,7 +51,7 @@ const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
 async function twoApplications() {
   const { file, management } = await fileVault(0);
-  const vault = await openVault({ file, credential: CREDENTIAL });
+  const vault = await openFileVault({ file, credential: CREDENTIAL });
   onTestFinished(() => vault.close());
   async function make(name: string) {
     const body = { name, type: 'private', permissions: ['token:read'] };

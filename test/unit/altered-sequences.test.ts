@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
 

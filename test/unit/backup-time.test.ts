@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { backUpVault, checkVaultFile, recordBackup } from '../../src/vault/admin.ts';
-import type { Times } from '../../src/vault/system-clock.ts';
-import { createVault, openVault } from '../../src/vault/vault.ts';
+import { backUpVault, recordBackup } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import type { Times } from '../../src/vault/clock/system-clock.ts';
+import { createVault, openFileVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -16,7 +17,7 @@ const times: Times = { wall: () => wall, running: () => wall };
 
 /** Resolves to the time of the last backup that a process shows which opens the vault now. */
 async function backedUpAt(path = file): Promise<number | undefined> {
-  const vault = await openVault({ file: path, credential: CREDENTIAL, times });
+  const vault = await openFileVault({ file: path, credential: CREDENTIAL, times });
   const { backedUpAt: at } = await vault.figures().finally(vault.close);
   return at;
 }
@@ -53,7 +54,7 @@ describe('the time of the last backup', () => {
   it('cannot be forged: an altered note shows no time, and is a finding', async () => {
     await recordBackup({ file, credential: CREDENTIAL, times });
     wall += 3 * DAY;
-    const vault = await openVault({ file, credential: CREDENTIAL, times });
+    const vault = await openFileVault({ file, credential: CREDENTIAL, times });
     await tamperFile(file, (connection) =>
       connection
         .prepare('UPDATE counter SET clock = replace(clock, ?, ?) WHERE tenant = 0')

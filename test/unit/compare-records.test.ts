@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { compareRecords } from '../../src/maintenance/compare-records.ts';
-import { resetTokens } from '../../src/maintenance/reset-tokens.ts';
+import { compareRecords } from '../../src/history/compare-records.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { COUNTERS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { seededRandom } from '../fixed-world.ts';
@@ -23,7 +23,7 @@ async function compare(file: string, between: () => Promise<void> = async () => 
 /** Opens a vault, and resolves to a function that makes a random change of its tokens, applications or tenants. */
 async function changed(seed: string) {
   const vault = await fileVault(20);
-  const opened = await openVault({ file: vault.file, credential: CREDENTIAL });
+  const opened = await openFileVault({ file: vault.file, credential: CREDENTIAL });
   onTestFinished(() => opened.close());
   const random = seededRandom(seed);
   const among = (count: number) => (random.bytes(1)[0] ?? 0) % count;
@@ -69,7 +69,7 @@ describe('a comparison beside writes', () => {
 
   it.each(Object.entries(TAMPERED))('finds %s', async (_what, sql) => {
     const { file, change, apiKey } = await changed('tampered');
-    const opened = await openVault({ file, credential: CREDENTIAL });
+    const opened = await openFileVault({ file, credential: CREDENTIAL });
     await callVault(opened, apiKey, 'deleteToken', { id: 'token-7' });
     await opened.close();
     await tamperFile(file, (connection) => connection.exec(`PRAGMA foreign_keys = OFF; ${sql}; ${COUNTERS}`));

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openVaultAt, type VaultPlace } from '../../src/vault/place.ts';
 import { CREDENTIAL, callVault } from './vault-admin-fixture.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { devClock, movableClock } from '../../src/vault/dev-clock.ts';
+import { devClock, movableClock } from '../../src/vault/clock/dev-clock.ts';
 import { steppingClock } from '../fixed-world.ts';
 
 const HOUR = 60 * 60 * 1000;

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { openTestVault } from '../test-vault.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
 it('lets others empty the log of the file while its caller holds the reply', async () => {
   const { file, management } = await fileVault(1);
-  const vault = await openVault({ file, credential: CREDENTIAL });
+  const vault = await openFileVault({ file, credential: CREDENTIAL });
   const client = directClient(vault);
   const body = { name: 'masked', type: 'private', permissions: ['token:read'] };
   const { key } = (await callVault(vault, management, 'createApplication', { body })).body as { readonly key: string };

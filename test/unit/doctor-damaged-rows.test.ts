@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
 
@@ -72,7 +73,7 @@ it.each(FOREIGN)(
     const reportError = (error: unknown) => {
       if (!(error instanceof Problem)) unexpected.push(error);
     };
-    const vault = await openVault({ file, credential: CREDENTIAL, reportError });
+    const vault = await openFileVault({ file, credential: CREDENTIAL, reportError });
     try {
       const list = { params: {}, query: [] } as const;
       await vault.dispatch({ operation: 'listTokens', apiKey, ...list });
@@ -89,7 +90,7 @@ it('an audit with a single row before its first place accepts no entry', async (
   const { file, apiKey } = await fileVault(1);
   await putForeign(file, 'audit', "DELETE FROM audit; INSERT INTO audit VALUES (0, 0, x'00', NULL)");
   expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
-  const vault = await openVault({ file, credential: CREDENTIAL });
+  const vault = await openFileVault({ file, credential: CREDENTIAL });
   const body = {
     operation: 'createToken',
     apiKey,
@@ -115,7 +116,7 @@ it.each([
   await admin.status().catch((error: unknown) => reported.push(error));
   await admin.close();
   try {
-    const vault = await openVault({ file, credential: CREDENTIAL, reportError: (error) => reported.push(error) });
+    const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: (error) => reported.push(error) });
     await vault.dispatch({ operation: 'getUsageReport', apiKey: management, params: {}, query: [] });
     await vault.createTenant('another').catch((error: unknown) => reported.push(error));
     await vault.close();

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import { DEFAULT_LIMITS, MAX_DEPTH } from '../../src/contract/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { LAUNDERINGS, launder } from '../checks/launder.ts';
 import { createCaller, type Perform } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
@@ -69,7 +70,7 @@ describe('vault doctor', () => {
     const wall = Date.now();
     const perform = (at: number, work: (vault: Vault, perform: Perform) => Promise<void>) => {
       const times = { wall: () => at, running: () => at };
-      return openVault({ file, credential: CREDENTIAL, times }).then((vault) =>
+      return openFileVault({ file, credential: CREDENTIAL, times }).then((vault) =>
         work(
           vault,
           createCaller(() => directClient(vault)),
@@ -156,7 +157,7 @@ describe('vault doctor', () => {
     const data = nested(MAX_DEPTH - 2, { deep: 1, filler: 'x'.repeat(50_000) });
     const mask = nested(MAX_DEPTH - 1, '{{ data }}');
     const limits = { ...DEFAULT_LIMITS, depth: MAX_DEPTH };
-    const vault = await openVault({ file, credential: CREDENTIAL, limits });
+    const vault = await openFileVault({ file, credential: CREDENTIAL, limits });
     try {
       const body = { id: 'deep', type: 'token', data, mask, search_indexes: ["{{ data | json: '$..deep' }}"] };
       expect(await callVault(vault, apiKey, 'createToken', { body })).toMatchObject({ status: 201 });

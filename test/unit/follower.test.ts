@@ -3,9 +3,10 @@ import type { OperationId } from '../../src/contract/operations.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
@@ -14,7 +15,7 @@ const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_fa
 const [OK, UNKNOWN_KEY] = [{ status: 200 }, { status: 401 }];
 
 async function opened(file: string): Promise<Vault> {
-  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
   onTestFinished(() => vault.close().catch(() => undefined));
   return vault;
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { FORMAT } from '../../src/store/sqlite/file/schema.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { damageRowOf, frozenFormats, type ThawedVault, thaw } from '../vectors/frozen-vault-files.ts';
 
 function thawed(format: number, change?: (bytes: Buffer) => Buffer): ThawedVault {
@@ -16,7 +17,7 @@ function keyFile({ key_file }: ThawedVault): Credential {
 }
 
 async function answersOf(frozen: ThawedVault, credential: Credential): Promise<(string | undefined)[]> {
-  const vault = await openVault({ file: frozen.file, credential, reportError: () => undefined });
+  const vault = await openFileVault({ file: frozen.file, credential, reportError: () => undefined });
   try {
     const replies = frozen.answers.map(({ operation, apiKey, params, query }) =>
       vault.dispatch({ operation, apiKey, params, query }),

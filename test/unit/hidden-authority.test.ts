@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
@@ -45,7 +45,7 @@ const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
 it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
   const { file, management } = await fileVault(0);
-  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
   onTestFinished(() => vault.close());
   const call = (name: OperationId, parts = {}) => callVault(vault, management, name, parts);
   const body = { name: 'a', permissions: ['token:read'] };
@@ -79,7 +79,7 @@ it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
 
 it('an application or a key that was deleted is a 404, and so is the key of another application', async () => {
   const { file, management } = await fileVault(0);
-  const vault = await openVault({ file, credential: CREDENTIAL });
+  const vault = await openFileVault({ file, credential: CREDENTIAL });
   onTestFinished(() => vault.close());
   const call = async (name: OperationId, parts = {}) => (await callVault(vault, management, name, parts)).status;
   const make = async (): Promise<string> =>

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
-import { checkVaultFile, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
-const open = (file: string) => openVault({ file, credential: CREDENTIAL });
+const open = (file: string) => openFileVault({ file, credential: CREDENTIAL });
 const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
 
 it('two processes can complete the log index at the same time', async () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
-import type { LogPlace } from '../../src/core/audit/log-place.ts';
+import type { LogPosition } from '../../src/core/audit/log-position.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { openTestStore } from '../test-store.ts';
@@ -76,7 +76,7 @@ describe('a page by number of a search that opens at most 5,000 entries a page',
     const parts = await openLog(12_002);
     const question = { tenant_id: TENANT, entity_type: 'token', size: 1 } as const;
     for (const filter of [{ operation: 'createToken' }, { operation: 'getToken', end_at: 1 }, {}]) {
-      let before: LogPlace | undefined;
+      let before: LogPosition | undefined;
       for (let skip = 0; skip < 5; skip += 1) {
         const walked = await searchLog(parts, { ...question, ...filter, before });
         expect(await searchLog(parts, { ...question, ...filter, skip })).toEqual(walked);

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { FileStore } from '../../src/core/maintenance-ports.ts';
+import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { addTenant, addToken, ENTRY, NOW } from '../conformance/store-fixtures.ts';
 import { openStore, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 

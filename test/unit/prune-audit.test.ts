@@ -6,13 +6,14 @@ import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts
 import { directClient } from '../../src/client/direct.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
-import { readArchives } from '../../src/maintenance/audit-archive.ts';
-import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
-import { lastEntries } from '../../src/maintenance/read-entries.ts';
-import { readLog } from '../../src/maintenance/read-log.ts';
-import { checkVaultFile, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { readArchives } from '../../src/history/audit-archive.ts';
+import { pruneAudit } from '../../src/history/prune-audit.ts';
+import { lastEntries } from '../../src/history/read-entries.ts';
+import { readLog } from '../../src/history/read-log.ts';
+import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -59,7 +60,7 @@ const MINUTE = 60_000;
 /** Makes a call while the clock of the vault is `ahead` milliseconds ahead. */
 async function withClock({ file }: FileVault, ahead: number, call: (opened: Vault) => Promise<Answer>): Promise<void> {
   const now = () => Date.now() + ahead;
-  const opened = await openVault({ file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
+  const opened = await openFileVault({ file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
   expect((await call(opened)).status).toBeLessThan(300);
   await opened.close();
 }
@@ -99,7 +100,7 @@ describe('a prune', () => {
     // The rows of the tenant and of the application have an entry for the API key, too.
     const entries = before + 2;
     expect({ removed, entries: archive?.entries }).toEqual({ removed: before, entries });
-    expect(statSync(archive?.place ?? '').mode & 0o777).toBe(0o600);
+    expect(statSync(archive?.path ?? '').mode & 0o777).toBe(0o600);
     expect((await sequences(vault.file))[0]).toBe(before + 1);
     expect(await verify(vault.file)).toMatchObject({ ok: true });
     expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 5 } });
@@ -173,9 +174,9 @@ describe('a prune', () => {
 
   it('refuses an archive that exists', async () => {
     const vault = await fileVault(1);
-    writeFileSync(archived(vault).place, 'mine');
+    writeFileSync(archived(vault).path, 'mine');
     await expect(prune(vault)).rejects.toMatchObject({ code: 'file_exists' });
-    expect(readFileSync(archived(vault).place, 'utf8')).toBe('mine');
+    expect(readFileSync(archived(vault).path, 'utf8')).toBe('mine');
     expect((await sequences(vault.file))[0]).toBe(1);
   });
 
@@ -339,8 +340,8 @@ describe('an interrupted prune', () => {
 
   it('is not stopped by the unfinished archive of a killed process with the same id', async () => {
     const vault = await fileVault(2);
-    writeFileSync(`${archived(vault).place}.${process.pid}.tmp`, 'unfinished');
-    expect(await prune(vault)).toMatchObject({ archive: { place: archived(vault).place } });
+    writeFileSync(`${archived(vault).path}.${process.pid}.tmp`, 'unfinished');
+    expect(await prune(vault)).toMatchObject({ archive: { path: archived(vault).path } });
   });
 
   it.each([
@@ -525,7 +526,7 @@ describe('after a prune', () => {
     const file = archived(vault, 'first');
     const check = () => withAdmin(vault.file, (admin) => admin.verifyArchive(file));
     expect(await check()).toMatchObject({ ok: true });
-    const text = readFileSync(file.place, 'utf8');
+    const text = readFileSync(file.path, 'utf8');
     const lines = text.split(/(?<=\n)/);
     const header = JSON.parse(lines[0] ?? '');
     const [sequence, link] = JSON.parse(lines[1] ?? '').filter((_: unknown, at: number) => at % 2 === 0);
@@ -540,12 +541,12 @@ describe('after a prune', () => {
         [`${JSON.stringify({ ...header, after: [sequence, link] })}\n`, ...lines.slice(2)].join(''),
         /altered header/,
       ],
-      'another vault': [readFileSync(archived(other, 'first').place, 'utf8'), /of another vault/],
+      'another vault': [readFileSync(archived(other, 'first').path, 'utf8'), /of another vault/],
       'no archive': ['{}\n', /is not an audit archive/],
       'an empty file': ['', /is not an audit archive/],
     };
     for (const [name, [altered, what]] of Object.entries(cases)) {
-      writeFileSync(file.place, altered);
+      writeFileSync(file.path, altered);
       const report = await check().catch((error: Error) => ({
         ok: false,
         first_bad: { sequence: '', what: error.message },
@@ -677,7 +678,7 @@ describe('the sweeper of a daemon', () => {
     let time = 0;
     const now = () => Date.now() + ahead;
     const clock = { now, cutoff: now, settled: now };
-    const opened = await openVault({ file: vault.file, credential: CREDENTIAL, clock });
+    const opened = await openFileVault({ file: vault.file, credential: CREDENTIAL, clock });
     onTestFinished(() => opened.close().catch(() => undefined));
     const reported: string[] = [];
     const report = (fact: string) => void reported.push(fact);

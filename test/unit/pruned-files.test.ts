@@ -4,8 +4,9 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
-import { backUpVault, checkVaultFile, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { backUpVault, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
@@ -80,7 +81,7 @@ it('the sweeper of serve --audit-keep moves old entries when its minute has pass
   onTestFinished(() => void vi.useRealTimers());
   const vault = await fileVault(3);
   const now = () => Date.now() + 450 * DAY;
-  const opened = await openVault({
+  const opened = await openFileVault({
     file: vault.file,
     credential: CREDENTIAL,
     clock: { now, cutoff: now, settled: now },

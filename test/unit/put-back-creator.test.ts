@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
@@ -9,7 +9,7 @@ import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
 
 async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promise<T> {
-  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
   try {
     return await work(vault);
   } finally {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { insertRow, type KeptTable, keepRows } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
@@ -37,7 +37,7 @@ async function openHistory(seed: number) {
   const draw = drawing(seed);
   const pick = <T>(all: readonly T[]): T | undefined => all[draw(all.length)];
   const { file, folder, management } = await fileVault(0);
-  const open = () => openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  const open = () => openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
   // Two processes use the file, and each is opened again from time to time.
   const vaults: Vault[] = [await open(), await open()];
   onTestFinished(async () => void (await Promise.allSettled(vaults.map((vault) => vault.close()))));

@@ -11,7 +11,7 @@ import { reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
 import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../../src/paths/replaceable.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
-import { anchorFile } from '../../src/vault/system-anchor-file.ts';
+import { readAnchorFile, writeAnchorFile } from '../../src/vault/anchor-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const POSIX = process.platform !== 'win32';
@@ -46,8 +46,8 @@ const WRITERS: readonly (readonly [name: string, write: (at: string) => Promise<
   ['writeWholeFile', (at) => writeWholeFile('--out', at, 'text', 'replace')],
   ['writeReadyFile', (at) => writeReadyFile(at, READY)],
   ['openJournal', (at) => openJournal(at)],
-  ['the anchor, reading', (at) => anchorFile(at).read()],
-  ['the anchor, writing', (at) => anchorFile(at).write('text')],
+  ['the anchor, reading', async (at) => readAnchorFile(at)],
+  ['the anchor, writing', (at) => writeAnchorFile(at, 'text')],
   ['placeFile to replace', (at) => placeFile(at, async () => undefined, { replace: true })],
   ['placeFile to move aside', (at) => placeFile(at, async () => undefined, { moveAside: true })],
   [

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
-import { resetTokens } from '../../src/maintenance/reset-tokens.ts';
-import { rotateTenant } from '../../src/maintenance/rotate-tenant.ts';
-import { checkVaultFile, resetVault } from '../../src/vault/admin.ts';
+import { resetVault } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
+import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
 import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 

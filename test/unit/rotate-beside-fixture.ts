@@ -1,6 +1,6 @@
 import type { AuthorityDraft } from '../../src/core/audit/ports.ts';
-import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import type { Store } from '../../src/core/ports.ts';
+import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 /** The writes of a rotation that seal records again. */
 const RESEALS = new Set<string | symbol>(['resealTokens', 'resealApplicationKeys', 'replaceApplication']);

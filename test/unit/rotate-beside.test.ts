@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
-import { resetTokens } from '../../src/maintenance/reset-tokens.ts';
-import { rotateTenant } from '../../src/maintenance/rotate-tenant.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
+import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { type Beside, storeBeside } from './rotate-beside-fixture.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
@@ -17,7 +18,7 @@ const MAX_OPENED = 3;
 async function beside() {
   const vault = await fileVault(120);
   const { file, folder, tenantId, apiKey } = vault;
-  const other = await openVault({ file, credential: CREDENTIAL });
+  const other = await openFileVault({ file, credential: CREDENTIAL });
   onTestFinished(() => other.close());
   const create = async () => {
     for (let n = 0; n < CREATED; n += 1) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { addTenant, addToken, ENTRY, indexes, NOW, tokenRecord } from '../conformance/store-fixtures.ts';
 import { openStore, openThreadedStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClockStart, MACHINE, systemClock } from '../../src/vault/system-clock.ts';
+import { type ClockStart, MACHINE, systemClock } from '../../src/vault/clock/system-clock.ts';
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const;
 const START = Date.UTC(2026, 2, 1);

@@ -3,7 +3,7 @@ import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { composeVault, openVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
+import { composeVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { openTestStore } from '../test-store.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
@@ -38,7 +38,7 @@ async function openOver(over: (file: Store) => Partial<Store>, settings: VaultSe
 
 async function openServed() {
   const { file, management, apiKey } = await fileVault(3);
-  const vault = await openVault({ file, credential: CREDENTIAL });
+  const vault = await openFileVault({ file, credential: CREDENTIAL });
   await vault.ready();
   return { vault, management, apiKey };
 }

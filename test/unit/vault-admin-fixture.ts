@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { createVault, openFileVault, type Vault } from '../../src/vault/vault.ts';
 
 export const CREDENTIAL: Credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) };
 
@@ -80,7 +80,7 @@ export async function fileVault(tokens: number): Promise<FileVault> {
 }
 
 export async function withVault<T>(file: string, use: (vault: Vault) => Promise<T>, anchor?: string): Promise<T> {
-  const vault = await openVault({ file, credential: CREDENTIAL, anchor });
+  const vault = await openFileVault({ file, credential: CREDENTIAL, anchor });
   try {
     return await use(vault);
   } finally {

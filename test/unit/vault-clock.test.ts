@@ -3,9 +3,10 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../src/contract/limits.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import type { Times } from '../../src/vault/system-clock.ts';
-import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import type { Times } from '../../src/vault/clock/system-clock.ts';
+import { createVault, openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -22,7 +23,7 @@ let wall: number;
 let running: number;
 
 const times: Times = { wall: () => wall, running: () => running };
-const open = (limits?: Limits) => openVault({ file, credential: CREDENTIAL, times, limits });
+const open = (limits?: Limits) => openFileVault({ file, credential: CREDENTIAL, times, limits });
 
 async function call(target: Vault | Client, operation: 'createApplication' | 'createToken', body: object) {
   const apiKey = operation === 'createToken' ? key : management;
@@ -136,7 +137,7 @@ describe('the clock of a vault', () => {
     running += HOUR;
     let readings = 0;
     const ticking = { wall: () => wall + ++readings, running: () => running + readings };
-    const other = await openVault({ file, credential: CREDENTIAL, times: ticking });
+    const other = await openFileVault({ file, credential: CREDENTIAL, times: ticking });
     await other.ready();
     await other.close();
     await vault.close();
@@ -161,7 +162,7 @@ describe('the clock of a vault', () => {
     await (await open()).close();
     wall += 3 * DAY;
     let asleep = 0;
-    const vault = await openVault({ file, credential: CREDENTIAL, times: { ...times, asleep: () => asleep } });
+    const vault = await openFileVault({ file, credential: CREDENTIAL, times: { ...times, asleep: () => asleep } });
     await vault.ready();
     expect(await vault.notices()).toEqual([expect.stringContaining('not removed before')]);
     wall += HOUR;
@@ -241,7 +242,7 @@ describe('the clock of a vault', () => {
     await first.close();
     const later = () => START + 25 * HOUR;
     const clock = { now: later, cutoff: later, settled: later };
-    const moved = await openVault({ file, credential: CREDENTIAL, times, clock });
+    const moved = await openFileVault({ file, credential: CREDENTIAL, times, clock });
     expect(await moved.sweep()).toBe(1);
     await moved.close();
     const again = await open();

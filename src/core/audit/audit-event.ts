@@ -76,7 +76,7 @@ export interface AuditEvent {
    * - the removal of an application: its id and the ids of the applications that it created
    * - a change of key slots: the new and the old MAC of the header
    * - an export: the exported view
-   * - a prune of the audit: the last removed row, from `encodePlace`, and the SHA-256 of the archive in hex
+   * - a prune of the audit: the last removed row, from `encodePosition`, and the SHA-256 of the archive in hex
    * - the acceptance of a tenant: the sums of its records of authority and of its tokens
    * - the removal of all tokens: the sum of the hashes of the removed tokens and tombstones
    */

@@ -10,7 +10,7 @@ export const NO_LINK: Uint8Array = new Uint8Array(LINK_BYTES);
 /** The link of a row that is not the last one of its commit. */
 export const UNLINKED: Uint8Array = new Uint8Array();
 
-/** The place before the first row. */
+/** The position before the first row. */
 export const START: AuditHead = { sequence: 0, link: NO_LINK };
 
 /** A row, as its link includes it. */
@@ -44,6 +44,6 @@ export function linkOf(previous: Uint8Array, rows: readonly LinkedRow[]): Uint8A
 }
 
 /** Returns `<sequence>:<link, base64url>`. */
-export function encodePlace({ sequence, link }: AuditHead): string {
+export function encodePosition({ sequence, link }: AuditHead): string {
   return `${sequence}:${Buffer.from(link).toString('base64url')}`;
 }

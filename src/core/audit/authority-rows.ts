@@ -3,7 +3,7 @@ import type { Keyring } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { START } from './audit-link.ts';
 import { type Base, readBase } from './base.ts';
-import { type FollowedPlace, type FollowKeys, openWitness, passCommits } from './follow-rows.ts';
+import { type FollowedPosition, type FollowKeys, openWitness, passCommits } from './follow-rows.ts';
 import type { AuditEntry, AuditReads, Witness } from './ports.ts';
 import { digestOfState } from './sums.ts';
 import { BrokenAudit } from './walk-audit.ts';
@@ -13,8 +13,8 @@ export const TAIL_ROWS = 8;
 /** The number of rows in one read. */
 const PAGE = 500;
 
-/** The place before the first row. */
-export const BEFORE_ALL: FollowedPlace = { ...START, authority: 0, digest: 0n };
+/** The position before the first row. */
+export const BEFORE_ALL: FollowedPosition = { ...START, authority: 0, digest: 0n };
 
 export interface AuthorityParts {
   readonly store: Pick<AuditReads, 'readAudit'>;
@@ -30,21 +30,21 @@ export interface AuthorityRow {
   readonly events: readonly AuditEvent[];
 }
 
-/** Resolves to the place of the last row. Rejects with `BrokenAudit`. */
-export async function findEnd(parts: AuthorityParts & { readonly store: AuditReads }): Promise<FollowedPlace> {
+/** Resolves to the position of the last row. Rejects with `BrokenAudit`. */
+export async function findEnd(parts: AuthorityParts & { readonly store: AuditReads }): Promise<FollowedPosition> {
   const { sequence } = await parts.store.auditHead();
   const tail = await parts.store.readAudit(Math.max(0, sequence - TAIL_ROWS), TAIL_ROWS);
-  return findPlace(parts, await readBase(parts), tail);
+  return findPosition(parts, await readBase(parts), tail);
 }
 
 /**
- * Resolves to the place of the last row, given the base and the last rows of the log. Rejects with `BrokenAudit`.
+ * Resolves to the position of the last row, given the base and the last rows of the log. Rejects with `BrokenAudit`.
  */
-export async function findPlace(
+export async function findPosition(
   parts: AuthorityParts,
   base: Base,
   last: readonly AuditEntry[],
-): Promise<FollowedPlace> {
+): Promise<FollowedPosition> {
   const { keyring } = parts;
   const start = { ...base, authority: base.state.authority, digest: digestOfState(keyring, base.state) };
   const tail = last.filter(({ sequence }) => sequence > base.sequence);
@@ -54,37 +54,37 @@ export async function findPlace(
   const best = witnesses.reduce((a, b) => (b.sequence > a.sequence ? b : a), start);
   const rival = witnesses.find(({ authority }) => authority > best.authority);
   if (rival !== undefined) throw new BrokenAudit(head, `follows a row that names the row ${rival.authority}`);
-  const place = await passUpTo(parts, best.sequence === base.sequence ? start : { ...best, digest: 0n }, head);
-  if (place.authority <= base.state.authority) return { ...place, digest: start.digest };
+  const position = await passUpTo(parts, best.sequence === base.sequence ? start : { ...best, digest: 0n }, head);
+  if (position.authority <= base.state.authority) return { ...position, digest: start.digest };
   // The rows behind the witness may have no row of authority.
-  return place.authority === best.authority
-    ? { ...place, digest: (await readAuthority(parts, best.authority)).digest }
-    : place;
+  return position.authority === best.authority
+    ? { ...position, digest: (await readAuthority(parts, best.authority)).digest }
+    : position;
 }
 
-/** Resolves to the place of the row `end`, which follows `from`. Takes the digests of the rows as they are. */
-async function passUpTo({ store, keyring }: AuthorityParts, from: FollowedPlace, end: AuditEntry) {
+/** Resolves to the position of the row `end`, which follows `from`. Takes the digests of the rows as they are. */
+async function passUpTo({ store, keyring }: AuthorityParts, from: FollowedPosition, end: AuditEntry) {
   const passed = new Map<number, Witness>([[from.sequence, from]]);
-  let place = from;
+  let position = from;
   const [known] = await store.readAudit(from.sequence - 1, 1);
   if (known?.sequence !== from.sequence) throw new BrokenAudit(from, 'is missing');
   if (!isSameBytes(known.link, from.link)) throw new BrokenAudit(from, 'is not the row that a later one names');
-  for (let limit = PAGE; place.sequence < end.sequence; ) {
-    const rows = await store.readAudit(place.sequence, Math.min(limit, end.sequence - place.sequence));
-    const before = place;
-    for (const commit of passCommits(keyring, place, rows, { placeAt: (sequence) => passed.get(sequence) })) {
-      ({ place } = commit);
-      passed.set(place.sequence, place);
+  for (let limit = PAGE; position.sequence < end.sequence; ) {
+    const rows = await store.readAudit(position.sequence, Math.min(limit, end.sequence - position.sequence));
+    const before = position;
+    for (const commit of passCommits(keyring, position, rows, { positionAt: (sequence) => passed.get(sequence) })) {
+      ({ position } = commit);
+      passed.set(position.sequence, position);
     }
-    if (place !== before) continue;
-    if (rows.length < limit) throw new BrokenAudit({ sequence: place.sequence + 1 }, 'is missing');
+    if (position !== before) continue;
+    if (rows.length < limit) throw new BrokenAudit({ sequence: position.sequence + 1 }, 'is missing');
     // The commit has more rows than a page.
     limit *= 2;
   }
-  return place;
+  return position;
 }
 
-/** Resolves to the authority row at a place. Rejects with `BrokenAudit` if another row is there. */
+/** Resolves to the authority row at a position. Rejects with `BrokenAudit` if another row is there. */
 async function readAuthority({ store, keyring }: AuthorityParts, sequence: number): Promise<AuthorityRow> {
   const [row] = await store.readAudit(sequence - 1, 1);
   if (row?.sequence !== sequence) throw new BrokenAudit({ sequence }, 'is missing');
@@ -93,9 +93,9 @@ async function readAuthority({ store, keyring }: AuthorityParts, sequence: numbe
 
 function openAuthority(keyring: FollowKeys, row: AuditEntry): AuthorityRow {
   const { witness, digest, events } = openWitness(keyring, row);
-  // The seal binds the row to its place: its witness is the row before it.
+  // The seal binds the row to its position: its witness is the row before it.
   if (digest === undefined || witness.sequence !== row.sequence - 1) {
-    throw new BrokenAudit(row, 'is not the row that was written at its place');
+    throw new BrokenAudit(row, 'is not the row that was written at its position');
   }
   return { sequence: row.sequence, previous: witness.authority, digest, events };
 }

@@ -9,7 +9,7 @@ import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-dige
 import { BrokenAudit } from './walk-audit.ts';
 
 /** A row with a link, the last authority row up to it, and the digest of that row. */
-export interface FollowedPlace extends Witness {
+export interface FollowedPosition extends Witness {
   readonly digest: bigint;
 }
 
@@ -37,44 +37,44 @@ export function openWitness(keyring: Pick<Keyring, 'openAuditEvent'>, { sequence
 
 /** A commit that was passed. */
 export interface PassedCommit {
-  readonly place: FollowedPlace;
+  readonly position: FollowedPosition;
   /** The events of an authority row; none for other rows. */
   readonly events: readonly AuditEvent[];
 }
 
 interface Following {
-  /** Returns a place that was passed, or undefined for one that is forgotten. */
-  readonly placeAt: (sequence: number) => Witness | undefined;
+  /** Returns a position that was passed, or undefined for one that is forgotten. */
+  readonly positionAt: (sequence: number) => Witness | undefined;
   /** Returns the sum of a tenant's records before the row. Absent: takes the digests of the rows as they are. */
   readonly sumOf?: (tenantId: string) => bigint;
 }
 
 /**
- * Yields the commits that follow a place, one or more rows each. Compares their links, their digests, and their witnesses
- * as far as `placeAt` remembers them. Leaves out rows at the end without a link behind them. Throws `BrokenAudit` at the
- * first row that is not the one which was written.
+ * Yields the commits that follow a position, one or more rows each. Compares their links, their digests, and their
+ * witnesses as far as `positionAt` remembers them. Leaves out rows at the end without a link behind them. Throws
+ * `BrokenAudit` at the first row that is not the one which was written.
  */
 export function* passCommits(
   keyring: FollowKeys,
-  from: FollowedPlace,
+  from: FollowedPosition,
   rows: readonly AuditEntry[],
   following: Following,
 ): Generator<PassedCommit> {
-  let place = from;
+  let position = from;
   let commit: AuditEntry[] = [];
   for (const row of rows) {
-    const sequence = place.sequence + commit.length + 1;
+    const sequence = position.sequence + commit.length + 1;
     if (row.sequence !== sequence) throw new BrokenAudit({ sequence }, 'is missing');
     commit.push(row);
     if (row.link.length === 0) continue;
-    if (!isSameBytes(linkOf(place.link, commit), row.link)) throw new BrokenAudit(row, 'was altered or moved');
-    let passed: PassedCommit = { place: { ...place, sequence, link: row.link }, events: [] };
+    if (!isSameBytes(linkOf(position.link, commit), row.link)) throw new BrokenAudit(row, 'was altered or moved');
+    let passed: PassedCommit = { position: { ...position, sequence, link: row.link }, events: [] };
     for (const each of commit) {
       const opened = openWitness(keyring, each);
-      requireWitness(each, opened.witness, following.placeAt(opened.witness.sequence));
-      if (opened.events.length > 0) passed = passAuthority(keyring, place, row, opened, following);
+      requireWitness(each, opened.witness, following.positionAt(opened.witness.sequence));
+      if (opened.events.length > 0) passed = passAuthority(keyring, position, row, opened, following);
     }
-    ({ place } = passed);
+    ({ position } = passed);
     commit = [];
     yield passed;
   }
@@ -90,7 +90,7 @@ function requireWitness(row: AuditEntry, witness: Witness, known: Witness | unde
 /** Passes an authority row: the only row of its commit, written behind the row before it. */
 function passAuthority(
   keyring: FollowKeys,
-  before: FollowedPlace,
+  before: FollowedPosition,
   row: AuditEntry,
   { witness, digest = 0n, events }: OpenedWitness,
   { sumOf }: Following,
@@ -100,10 +100,10 @@ function passAuthority(
   if (sumOf !== undefined && digest !== addDigests(before.digest, addedBy(keyring, events, sumOf))) {
     throw new BrokenAudit(row, 'contradicts the entries before it');
   }
-  return { place: { sequence: row.sequence, link: row.link, authority: row.sequence, digest }, events };
+  return { position: { sequence: row.sequence, link: row.link, authority: row.sequence, digest }, events };
 }
 
-const MISPLACED = 'is not the row that was written at its place';
+const MISPLACED = 'is not the row that was written at its position';
 
 /** Returns what the events of a row add to the digest of all records. */
 export function addedBy(

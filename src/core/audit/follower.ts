@@ -4,10 +4,10 @@ import { endOfTurn } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
 import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
 import { authorityRecords } from './authority-records.ts';
-import { authorityRows, BEFORE_ALL, findPlace, TAIL_ROWS } from './authority-rows.ts';
+import { authorityRows, BEFORE_ALL, findPosition, TAIL_ROWS } from './authority-rows.ts';
 import { readBase } from './base.ts';
 import { addDigests } from './digest.ts';
-import { addedBy, type FollowedPlace, passCommits } from './follow-rows.ts';
+import { addedBy, type FollowedPosition, passCommits } from './follow-rows.ts';
 import type { AuditEntry, SealedRow, Witness } from './ports.ts';
 import { changesOf, headerMark, type RecordChange, removesTenant } from './record-digest.ts';
 import { createSums, digestOfState } from './sums.ts';
@@ -16,7 +16,7 @@ import { BrokenAudit, problemOf } from './walk-audit.ts';
 /** The number of rows in one read. Usually more than the rows of one commit. */
 const PAGE = 500;
 
-/** The number of commits whose places are remembered, to compare the witnesses of later rows. */
+/** The number of commits whose positions are remembered, to compare the witnesses of later rows. */
 const REMEMBERED = 1000;
 
 /** How often `open` begins again while prunes move the beginning of the audit. */
@@ -59,9 +59,9 @@ export interface Stamp {
 interface State {
   /** Whether records differed from the audit when it was opened. */
   readonly isAltered: boolean;
-  place: FollowedPlace;
+  position: FollowedPosition;
   readonly map: AuthorityMap;
-  /** The last places, in order. */
+  /** The last positions, in order. */
   readonly passed: Map<number, Witness>;
 }
 
@@ -101,8 +101,8 @@ export function createFollower({ store, keyring }: Parts) {
   }
 
   /**
-   * Passes rows from the known place on, of which a read had at most `limit`. Returns whether there may be more; with
-   * `longer`, the next commit has more rows than the limit.
+   * Passes rows from the known position on, of which a read had at most `limit`. Returns whether there may be more;
+   * with `longer`, the next commit has more rows than the limit.
    */
   function pass(
     current: State,
@@ -116,26 +116,26 @@ export function createFollower({ store, keyring }: Parts) {
     if (from > 0) {
       if (first === undefined || Buffer.compare(first.link, passed.get(from)?.link ?? first.link) !== 0) return 'lost';
     }
-    const added = rows.filter(({ sequence }) => sequence > current.place.sequence);
-    const before = current.place.sequence;
-    for (const { place, events } of passCommits(keyring, current.place, added, {
-      placeAt: (sequence) => passed.get(sequence),
+    const added = rows.filter(({ sequence }) => sequence > current.position.sequence);
+    const before = current.position.sequence;
+    for (const { position, events } of passCommits(keyring, current.position, added, {
+      positionAt: (sequence) => passed.get(sequence),
       sumOf: map.sumOf,
     })) {
       if (events.some(({ action }) => action === 'acceptTenant')) return 'anew';
-      for (const event of events) applyEvent(map, event, place.sequence);
-      current.place = place;
-      passed.set(place.sequence, place);
+      for (const event of events) applyEvent(map, event, position.sequence);
+      current.position = position;
+      passed.set(position.sequence, position);
       if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value ?? 0);
     }
     if (rows.length < limit) {
       const rest = added.at(-1);
-      if (rest !== undefined && rest.sequence > current.place.sequence) {
+      if (rest !== undefined && rest.sequence > current.position.sequence) {
         throw new BrokenAudit(rest, 'has no link behind it');
       }
       return 'all';
     }
-    return current.place.sequence === before ? 'longer' : 'more';
+    return current.position.sequence === before ? 'longer' : 'more';
   }
 
   async function readNew(): Promise<void> {
@@ -145,7 +145,7 @@ export function createFollower({ store, keyring }: Parts) {
     }
     for (let limit = PAGE; ; ) {
       const current: State = state;
-      const { sequence: from } = current.place;
+      const { sequence: from } = current.position;
       sent += 1;
       const number = sent;
       const rows = await store.followAudit(from, limit);
@@ -207,12 +207,12 @@ export function createFollower({ store, keyring }: Parts) {
     /** Follows synchronously, in the snapshot of a turn. Returns false if `follow` must do it. */
     followNow(reads: FollowReads): boolean {
       if (state === undefined) return false;
-      const { sequence } = state.place;
+      const { sequence } = state.position;
       return passOrFail(state, sequence, reads.followAudit(sequence, PAGE), PAGE) === 'all';
     },
 
-    /** Returns the last known row; the place before all rows at first. */
-    known: (): Witness => state?.place ?? BEFORE_ALL,
+    /** Returns the last known row; the position before all rows at first. */
+    known: (): Witness => state?.position ?? BEFORE_ALL,
 
     /**
      * Seals the row of a change of authority behind `rows`: all rows from the known one on, of which the last ones may
@@ -223,30 +223,30 @@ export function createFollower({ store, keyring }: Parts) {
       if (known === undefined) throw new Error('unreachable: a change of authority follows the audit first');
       const { passed, map } = known;
       const [first] = rows;
-      const { sequence: from } = known.place;
+      const { sequence: from } = known.position;
       if (from > 0 && first?.sequence !== from) throw new Problem('write_conflict');
       const sums = new Map<string, bigint>();
-      const places = new Map<number, Witness>();
+      const positions = new Map<number, Witness>();
       const sumOf = (id: string) => sums.get(id) ?? map.sumOf(id);
-      const placeAt = (sequence: number) => places.get(sequence) ?? passed.get(sequence);
-      let { place } = known;
+      const positionAt = (sequence: number) => positions.get(sequence) ?? passed.get(sequence);
+      let { position } = known;
       const added = rows.filter(({ sequence }) => sequence > from);
       try {
-        for (const commit of passCommits(keyring, place, added, { placeAt, sumOf })) {
-          ({ place } = commit);
-          places.set(place.sequence, place);
+        for (const commit of passCommits(keyring, position, added, { positionAt, sumOf })) {
+          ({ position } = commit);
+          positions.set(position.sequence, position);
           for (const event of commit.events) addTo(sums, event, sumOf);
         }
       } catch (error) {
         throw problemOf(error);
       }
-      const digest = addDigests(place.digest, addedBy(keyring, events, sumOf));
+      const digest = addDigests(position.digest, addedBy(keyring, events, sumOf));
       const text = encodeAuditRow(
-        place,
+        position,
         events.map((event) => ({ event, at })),
         digest,
       );
-      return { at, witness: place, sealed: keyring.sealAuditEvent(at, text) };
+      return { at, witness: position, sealed: keyring.sealAuditEvent(at, text) };
     },
 
     /**
@@ -349,15 +349,15 @@ async function openOnce(parts: Parts): Promise<State> {
   const { store, keyring } = parts;
   const scan = await store.scanAuthority(TAIL_ROWS);
   const base = await readBase(parts);
-  const place = await findPlace(parts, base, scan.rows);
-  const passed = new Map<number, Witness>([[place.sequence, place]]);
+  const position = await findPosition(parts, base, scan.rows);
+  const passed = new Map<number, Witness>([[position.sequence, position]]);
   // A new vault has a header before its first row.
-  if (place.authority === 0 && scan.tenants.length === 0)
-    return { isAltered: false, place, map: createAuthorityMap(keyring), passed };
+  if (position.authority === 0 && scan.tenants.length === 0)
+    return { isAltered: false, position, map: createAuthorityMap(keyring), passed };
   const mark = headerMark(scan.mac);
-  const map = scannedMap(keyring, scan, mark, place.sequence);
-  if (map.digest() === place.digest) return { isAltered: false, place, map, passed };
-  const events = await authorityEvents(parts, place.authority, base.sequence);
+  const map = scannedMap(keyring, scan, mark, position.sequence);
+  if (map.digest() === position.digest) return { isAltered: false, position, map, passed };
+  const events = await authorityEvents(parts, position.authority, base.sequence);
   const sums = createSums(keyring, base.state);
   const named = new Set<string>();
   const accepted = acceptances(events);
@@ -368,20 +368,20 @@ async function openOnce(parts: Parts): Promise<State> {
     if (sequence < (accepted.get(event.tenant_id ?? '') ?? 0)) continue;
     if (removesTenant(event)) map.removeTenant(event.tenant_id ?? '');
     for (const change of changesOf(event)) {
-      map.set(change, place.sequence);
+      map.set(change, position.sequence);
       named.add(nameOf(change));
     }
   }
   // The entries name each record of a tenant that is not older than the base, unless the tenant was accepted.
   for (const record of authorityRecords(scan)) {
     const isNew = !base.state.tenants.has(record.tenant_id) && !accepted.has(record.tenant_id);
-    if (isNew && !named.has(nameOf(record))) map.set({ ...record, to: 0 }, place.sequence);
+    if (isNew && !named.has(nameOf(record))) map.set({ ...record, to: 0 }, position.sequence);
   }
   const expected = sums.state();
   // The header is a part of every call.
-  if (expected.header !== mark || digestOfState(keyring, expected) !== place.digest) {
+  if (expected.header !== mark || digestOfState(keyring, expected) !== position.digest) {
     throw new Problem('integrity_failure', { cause: new Error(OTHER_HEADER) });
   }
   map.closeOthers(new Map([...expected.tenants].map(([id, { authority }]) => [id, authority])));
-  return { isAltered: true, place, map, passed };
+  return { isAltered: true, position, map, passed };
 }

@@ -7,7 +7,7 @@ import { invalid, Problem } from '../problem.ts';
 import { runningTime } from '../running-time.ts';
 import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
-import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
+import { logCursor, parseLogCursor, parseLogId } from './log-position.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
 
 /** The number of the last entry of the last page that has a number. */

@@ -11,7 +11,7 @@ import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-
 const MAX_ROWS = 20;
 const MAX_SUBJECTS = 500;
 
-export interface LogParts extends AuditParts {
+export interface LogIndexParts extends AuditParts {
   readonly store: AuditStore;
 }
 
@@ -24,7 +24,7 @@ const MAX_MS = 30_000;
  * because random page writes would slow down each create and read.
  */
 export async function indexLog(
-  { store, keyring }: LogParts,
+  { store, keyring }: LogIndexParts,
   limit = Number.POSITIVE_INFINITY,
   rest: () => Promise<void> = ownTurn,
   hasEnded = () => false,
@@ -51,14 +51,18 @@ export async function indexLog(
 }
 
 /** Returns the entries of the log index for an audit row. */
-export function loggedRow(keyring: LogParts['keyring'], sequence: number, placed: readonly PlacedEvent[]): LoggedRow {
+export function loggedRow(
+  keyring: LogIndexParts['keyring'],
+  sequence: number,
+  placed: readonly PlacedEvent[],
+): LoggedRow {
   const subjects = placed.flatMap(({ event }) => logSubjectsOf(event));
   const named = new Map(subjects.map((subject) => [`${subject.kind} ${subject.tenant_id} ${subject.id}`, subject]));
   return { sequence, blinds: [...named.values()].map((subject) => keyring.auditSubject(subject)) };
 }
 
 /** Opens a row. Returns no events for a damaged row, which must not hide later rows. */
-function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
+function openAny(keyring: LogIndexParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, entry);
   } catch (error) {

@@ -29,14 +29,14 @@ export interface SealedRow {
 }
 
 /**
- * An audit row before it has its place: one or more sealed entries. The store gives the row its sequence and links it
+ * An audit row before it has its position: one or more sealed entries. The store gives the row its sequence and links it
  * inside the transaction of the recorded changes. If the changes fail, the row is not written.
  */
 export interface AuditDraft extends SealedRow, DraftedReply {}
 
 /**
  * The row of a change of authority: of the header, a tenant, its keys, its applications or their API keys. It continues the digest of
- * these records, so it is sealed under the lock of the audit, at its place.
+ * these records, so it is sealed under the lock of the audit, at its position.
  */
 export interface AuthorityDraft extends DraftedReply {
   /** Returns the sequence of the first row that `sealBehind` needs. */
@@ -57,8 +57,8 @@ export interface AuditEntry {
   readonly link: Uint8Array;
 }
 
-/** The place of an entry: the sequence of its row, and its number in the row, from 1. */
-export interface AuditPlace {
+/** The position of an entry: the sequence of its row, and its number in the row, from 1. */
+export interface AuditPosition {
   readonly sequence: number;
   readonly n: number;
 }
@@ -79,7 +79,7 @@ export interface LoggedRow {
 }
 
 /**
- * The part of a store that keeps the audit. It never changes an entry, and only `Maintenance.pruneAudit` removes
+ * The part of a store that keeps the audit. It never changes an entry, and only `moveBase` removes
  * entries. Entries are in the order of their commits.
  */
 export interface AuditStore {
@@ -106,6 +106,13 @@ export interface AuditStore {
   readAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
   /** Resolves to the last row, with its time. The sequence and the time are 0 before the first row. */
   auditHead(): Promise<AuditHead & Pick<AuditEntry, 'at'>>;
+
+  /**
+   * Replaces the row of `base`, and removes the rows before it, in one step. Also removes their rows, and that of the base,
+   * with one of `blinds` from the log index; if the log index ended before the base, it then ends there. Resolves to false
+   * if the first row of the audit is no longer `from`.
+   */
+  moveBase(from: AuditHead, base: AuditEntry, blinds: readonly Uint8Array[]): Promise<boolean>;
 
   /** Resolves to the last sequence that the log index covers, 0 at first. Only a prune decreases it. */
   logIndexEnd(): Promise<number>;

@@ -3,8 +3,8 @@ import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { isDenied } from './audit-level.ts';
 import { type LogEntry, logEntriesOf } from './log-entries.ts';
-import { indexLog, type LogParts } from './log-index.ts';
-import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
+import { indexLog, type LogIndexParts } from './log-index.ts';
+import { comparePositions, type LogPosition, parseLogId } from './log-position.ts';
 import type { AuditEntry } from './ports.ts';
 import { openRow, type PlacedEvent, problemOf, rowsBackwards } from './walk-audit.ts';
 
@@ -32,10 +32,10 @@ export interface LogQuestion {
   readonly denied?: boolean | undefined;
   readonly start_at?: Instant | undefined;
   readonly end_at?: Instant | undefined;
-  /** Limits the search to entries older than this place. */
-  readonly before?: LogPlace | undefined;
-  /** Limits the search to entries newer than this place. */
-  readonly after?: LogPlace | undefined;
+  /** Limits the search to entries older than this position. */
+  readonly before?: LogPosition | undefined;
+  /** Limits the search to entries newer than this position. */
+  readonly after?: LogPosition | undefined;
   readonly size: number;
   /** The number of pages to pass over first. Default: 0. */
   readonly skip?: number | undefined;
@@ -44,8 +44,8 @@ export interface LogQuestion {
 export interface FoundLog {
   /** The entries that match the query, newest first. */
   readonly entries: readonly LogEntry[];
-  /** The place before which older entries may exist; absent at the end. */
-  readonly next?: LogPlace;
+  /** The position before which older entries may exist; absent at the end. */
+  readonly next?: LogPosition;
   /** The time of the last examined row, if the search stopped before the page was full. */
   readonly searched_to?: Instant;
 }
@@ -57,10 +57,10 @@ export interface FoundLog {
  * Rejects with `integrity_failure` for a damaged row, and with `invalid_request` when the pages before the wanted one
  * are too much to open in one call.
  */
-export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
+export async function searchLog(parts: LogIndexParts, question: LogQuestion): Promise<FoundLog> {
   const { before, after, size, start_at = 0 } = question;
   let found: LogEntry[] = [];
-  let next: LogPlace | undefined;
+  let next: LogPosition | undefined;
   let opened = 0;
   let openedBefore = 0;
   let { skip = 0 } = question;
@@ -76,8 +76,8 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
     const placed = openOrFail(parts, row);
     for (const entry of placed.toReversed().flatMap((one) => wantedOf(one, question).toReversed())) {
       const own = parseLogId(entry.id);
-      if (after !== undefined && comparePlaces(own, after) <= 0) continue;
-      if (before !== undefined && comparePlaces(own, before) >= 0) continue;
+      if (after !== undefined && comparePositions(own, after) <= 0) continue;
+      if (before !== undefined && comparePositions(own, before) >= 0) continue;
       if (found.length === size && !passOver()) return { entries: found, ...(next && { next }) };
       found.push(entry);
       next = own;
@@ -98,7 +98,7 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
   }
 }
 
-function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEvent[] {
+function openOrFail({ keyring }: LogIndexParts, row: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, row);
   } catch (error) {
@@ -122,7 +122,7 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
 }
 
 /** Yields the rows that may contain matching entries, newest first. */
-async function* rowsOf(parts: LogParts, question: LogQuestion): AsyncGenerator<AuditEntry> {
+async function* rowsOf(parts: LogIndexParts, question: LogQuestion): AsyncGenerator<AuditEntry> {
   const { store } = parts;
   const { before, after, end_at } = question;
   const { sequence: head } = await store.auditHead();
@@ -150,7 +150,7 @@ async function* rowsOf(parts: LogParts, question: LogQuestion): AsyncGenerator<A
  * Resolves to the last row that the log index covers. If many rows up to `head` are missing, first indexes as many as
  * one call may.
  */
-async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
+async function coveredUpTo(parts: LogIndexParts, head: number): Promise<number> {
   const covered = await parts.store.logIndexEnd();
   if (head - covered <= MAX_TAIL) return covered;
   try {
@@ -163,7 +163,7 @@ async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
 }
 
 /** Resolves to the last row up to `head` that was written before `time`, or to a row at most PAGE rows later. */
-async function lastBefore({ store }: LogParts, time: Instant, head: number): Promise<number> {
+async function lastBefore({ store }: LogIndexParts, time: Instant, head: number): Promise<number> {
   let [low, high] = [0, head];
   while (high - low > PAGE) {
     const middle = Math.floor((low + high) / 2);
@@ -174,7 +174,7 @@ async function lastBefore({ store }: LogParts, time: Instant, head: number): Pro
   return high;
 }
 
-function blindsOf({ keyring }: LogParts, { tenant_id, entity_id, actor_id }: LogQuestion) {
+function blindsOf({ keyring }: LogIndexParts, { tenant_id, entity_id, actor_id }: LogQuestion) {
   if (entity_id !== undefined) return [keyring.auditSubject({ kind: 'entity', tenant_id, id: entity_id })];
   return actor_id === undefined ? undefined : [keyring.auditSubject({ kind: 'actor', tenant_id, id: actor_id })];
 }

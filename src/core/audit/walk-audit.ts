@@ -3,14 +3,14 @@ import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { decodeRowEvents, decodeWitness, type TimedEvent } from './audit-event.ts';
 import { linkOf, START, UNLINKED } from './audit-link.ts';
-import type { AuditEntry, AuditHead, AuditPlace, AuditReads, Witness } from './ports.ts';
+import type { AuditEntry, AuditHead, AuditPosition, AuditReads, Witness } from './ports.ts';
 import { createSeenRows, type SeenRows } from './seen-rows.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
 
-/** An opened entry with its place. */
-export interface PlacedEvent extends AuditPlace, TimedEvent {
+/** An opened entry with its position. */
+export interface PlacedEvent extends AuditPosition, TimedEvent {
   /** The link of its row. */
   readonly link: Uint8Array;
   /** Whether it is the last entry of its row. */
@@ -26,7 +26,7 @@ export class BrokenAudit extends Error {
   readonly sequence: number;
   readonly what: string;
 
-  constructor({ sequence }: Pick<AuditPlace, 'sequence'>, what: string) {
+  constructor({ sequence }: Pick<AuditPosition, 'sequence'>, what: string) {
     super(`row ${sequence} of the audit ${what}`);
     this.sequence = sequence;
     this.what = what;

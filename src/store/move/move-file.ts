@@ -40,10 +40,10 @@ export function movedFile(path: string): MovePlace {
       if (role === 'target') {
         if (existsSync(file)) return { state: 'vault', vaultId: await vaultIdOf(file) };
         assertFree(file);
-        return existsSync(copy) ? { state: 'arriving', ...(await lastOf(copy)) } : { state: 'empty' };
+        return existsSync(copy) ? { state: 'copied', ...(await lastOf(copy)) } : { state: 'empty' };
       }
       if (existsSync(file) || !existsSync(left)) return { state: 'vault', vaultId: (await lastOf(file)).vaultId };
-      return { state: 'left', ...(await lastOf(left)) };
+      return { state: 'moved_away', ...(await lastOf(left)) };
     },
 
     hasRow(sealed) {

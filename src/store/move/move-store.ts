@@ -78,7 +78,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
 
     async removeCopy() {
       // Other tables may have the same names.
-      if ((await findAt('target')).state !== 'arriving') return;
+      if ((await findAt('target')).state !== 'copied') return;
       await runAll(TABLE_NAMES.map((table) => `DROP TABLE vault.${table}`));
     },
     finishCopy: () => runAll([SERVE]),
@@ -91,7 +91,7 @@ async function findPlace(client: SqlClient, url: StoreUrl, role: 'source' | 'tar
   const { state, vaultId = '' } = await findVault(client.run);
   if (state === 'moved') {
     const [[isLeft, sealed] = []] = await client.run(FIND_LEFT);
-    return { state: isLeft === true ? 'left' : 'arriving', vaultId, sealed: storedBytes(sealed) };
+    return { state: isLeft === true ? 'moved_away' : 'copied', vaultId, sealed: storedBytes(sealed) };
   }
   if (role === 'source') await readVault(client, url);
   return state === 'missing' ? { state: 'empty' } : { state: 'vault', vaultId };

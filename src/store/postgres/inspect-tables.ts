@@ -1,5 +1,5 @@
 import { MAX_KEY_VERSION } from '../../contract/application-key.ts';
-import type { Finding } from '../../core/maintenance-ports.ts';
+import type { Finding } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { LAST_DAY, LAST_INSTANT, LAST_MONTH, MAX_ROW, storedText } from '../rows/stored-value.ts';
 import { type Connections, INSPECT } from './connections.ts';

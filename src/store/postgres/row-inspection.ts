@@ -1,4 +1,4 @@
-import type { InspectedRecords } from '../../core/maintenance-ports.ts';
+import type { InspectedRecords } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
 import { decoded, storedNumber, storedText } from '../rows/stored-value.ts';

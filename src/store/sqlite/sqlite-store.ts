@@ -1,8 +1,7 @@
 import type { EndedApplications, Removal } from '../../core/application-ports.ts';
 import type { AuditDraft, AuthorityDraft } from '../../core/audit/ports.ts';
 import { isExpired } from '../../core/is-expired.ts';
-import type { FileStore } from '../../core/maintenance-ports.ts';
-import type { ExpiredRow, ExpiringRecords, Instant } from '../../core/ports.ts';
+import type { ExpiredRow, ExpiringRecords, Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
 import { Undo } from '../rows/undo.ts';
@@ -17,12 +16,33 @@ import { containerSets } from './tables/container-sets.ts';
 import { keyRotation } from './tables/key-rotation.ts';
 import { replyRows } from './tables/reply-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
-import { tenantRows } from './tables/tenant-rows.ts';
+import { type RemovedToken, tenantRows } from './tables/tenant-rows.ts';
 import { tokenChanges } from './tables/token-changes.ts';
 import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
 import { tokenLists } from './tables/token-lists.ts';
 import { tokenRows } from './tables/token-rows.ts';
+
+/** The entries of a reset: of the removal of all tokens, and of each removed key. */
+interface ResetEntries {
+  tokensRemoved(tokens: Iterable<RemovedToken>): AuditDraft;
+  keyRemoved(keyId: number): AuthorityDraft;
+}
+
+/**
+ * A store in one file of this machine, with operations that only a file store has. Only commands for the holder of the
+ * file's key use these operations; handlers use `Store`. Paths are absolute.
+ */
+export interface FileStore extends Store {
+  /**
+   * Removes all tokens, tombstones and counters of a tenant, and these of its keys, in one step. Keeps the applications and
+   * the stored replies. Resolves to the number of removed tokens, including expired ones.
+   */
+  removeAllTokens(tenantId: string, keyIds: readonly number[], entries: ResetEntries): Promise<number>;
+
+  /** Limits the page cache to `kib` KiB, for a caller that reads each row once. */
+  limitCache(kib: number): void;
+}
 
 /**
  * Returns the store in one SQLite file. Each method is one read or one transaction of its session; the modules of the

@@ -9,7 +9,7 @@ import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
-import { type DevClock, devClock, type MovableClock, movableClock } from '../../../vault/dev-clock.ts';
+import { type DevClock, devClock, type MovableClock, movableClock } from '../../../vault/clock/dev-clock.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
@@ -96,12 +96,12 @@ export async function keptDevVault(file: string, settings: VaultSettings): Promi
 }
 
 async function controlled(first: Vault | undefined, { file, credential, settings }: Reopening) {
-  const [{ openVault }, { resettableVault }] = await Promise.all([
+  const [{ openFileVault }, { resettableVault }] = await Promise.all([
     import('../../../vault/vault.ts'),
     import('../../../vault/resettable.ts'),
   ]);
   const { clock } = settings;
-  const open = async () => openVault({ file, credential: await credential(), ...settings });
+  const open = async () => openFileVault({ file, credential: await credential(), ...settings });
   const { vault, reopen, during } = resettableVault(first ?? (await open()), open);
 
   async function use<T>(work: (snapshots: VaultSnapshots) => Promise<T>): Promise<T> {
@@ -121,9 +121,9 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
   const keysFile = keysFileOf(file);
   if (existsSync(file)) {
     const keys = await readKeys(file);
-    const { openVault } = await import('../../../vault/vault.ts');
+    const { openFileVault } = await import('../../../vault/vault.ts');
     const credential = await readKeyFile(keyFileBeside(file));
-    return { vault: await openVault({ file, credential, ...settings }), keys };
+    return { vault: await openFileVault({ file, credential, ...settings }), keys };
   }
   filePath('--file', file);
   // Remove an old keys file now. Later it may belong to another command that creates this vault.

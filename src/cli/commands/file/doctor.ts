@@ -1,4 +1,4 @@
-import type { ArchiveFile } from '../../../core/maintenance-ports.ts';
+import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { ARCHIVE_FLAGS, archiveFiles } from '../../archive-file.ts';
 import { FLAGS } from '../../global-flags.ts';
@@ -31,7 +31,7 @@ export async function checkAndReport(
   },
 ) {
   const [{ checkVaultFile }, { setFlagsFromString }] = await Promise.all([
-    import('../../../vault/admin.ts'),
+    import('../../../vault/checks/check-vault-file.ts'),
     import('node:v8'),
   ]);
   // V8 would grow its young generation to 128 MB. Keep the first size: a check has only a few rows in memory.

@@ -37,7 +37,7 @@ export function createRetention(
         return archiveFile('--audit-archive', join(folder, `${name}-audit-${first}-${last}`));
       });
       const { archive } = pruned ?? {};
-      if (archive !== undefined) report(`moved ${archive.entries} audit entries to ${archive.place}`);
+      if (archive !== undefined) report(`moved ${archive.entries} audit entries to ${archive.path}`);
       next = pruned === undefined ? Number.NEGATIVE_INFINITY : now() + DAY_MS;
     } catch (error) {
       next = now() + HOUR_MS;

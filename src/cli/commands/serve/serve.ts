@@ -237,8 +237,8 @@ async function openServed(
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const credential = await readCredential(place, flags, env);
   if (place.store === undefined) {
-    const { openVault } = await import('../../../vault/vault.ts');
-    return { vault: await openVault({ file: place.file, credential, anchor, ...settings }) };
+    const { openFileVault } = await import('../../../vault/vault.ts');
+    return { vault: await openFileVault({ file: place.file, credential, anchor, ...settings }) };
   }
   const { openStoreVault } = await import('../../../vault/store-vault.ts');
   const wait = {

@@ -1,5 +1,5 @@
 import { FAULTS } from '../../../contract/faults.ts';
-import type { DamagedTenants } from '../../../core/maintenance-ports.ts';
+import type { DamagedTenants } from '../../../vault/tenants/each-tenant.ts';
 import { report } from '../../report-failure.ts';
 
 /** Reports each damaged tenant of a result, with one hint. Returns the exit code. */

@@ -1,6 +1,6 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
-import type { Finding } from '../../../core/maintenance-ports.ts';
+import type { Finding } from '../../../core/key-holder-ports.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import { FLAGS, type FlagRow, type FlagRows, flag } from '../../global-flags.ts';
 import { type KeyMember, withKeyFile } from '../../key-out.ts';

@@ -1,4 +1,4 @@
-import type { FileStore } from '../../../core/maintenance-ports.ts';
+import type { FileStore } from '../sqlite-store.ts';
 import { sqliteStore } from '../sqlite-store.ts';
 import type { Writer } from './remote-writer.ts';
 import type { Session } from './session.ts';

@@ -48,7 +48,7 @@ export interface KeepOptions {
  * read-only files, files in use, and names in the future. Throws as `backUpVaultFile` does, and `file_unwritable` for a
  * backup that cannot be removed.
  */
-export async function backUpIntoFolder(
+export async function backUpFileIntoFolder(
   file: string,
   { folder, keep, now = () => new MachineDate(wallTime()) }: KeepOptions,
   verify: (copy: string) => Promise<void>,

@@ -1,5 +1,5 @@
 import { MAX_KEY_VERSION } from '../../../contract/application-key.ts';
-import type { Finding } from '../../../core/maintenance-ports.ts';
+import type { Finding } from '../../../core/key-holder-ports.ts';
 import { nameOf } from '../../rows/container-sets.ts';
 import { LAST_DAY, LAST_INSTANT, LAST_MONTH, MAX_ROW } from '../../rows/stored-value.ts';
 import { splitBlinds } from '../tables/token-index.ts';

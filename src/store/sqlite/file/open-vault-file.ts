@@ -1,10 +1,10 @@
 import { type BigIntStats, lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
-import type { FileStore } from '../../../core/maintenance-ports.ts';
 import type { VaultHeader } from '../../../core/ports.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from '../commit/busy-retry.ts';
 import { Session } from '../commit/session.ts';
+import type { FileStore } from '../sqlite-store.ts';
 import { sqliteStore } from '../sqlite-store.ts';
 import { assertOneName } from './assert-one-name.ts';
 import { checkFile, identityOf, PathWatch } from './check-file.ts';

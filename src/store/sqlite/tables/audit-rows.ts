@@ -93,7 +93,7 @@ export function auditRows(connection: Connection) {
 
     append,
 
-    /** Appends the row of a change of authority, which it seals at its place. */
+    /** Appends the row of a change of authority, which it seals at its position. */
     appendAuthority(draft: AuthorityDraft): void {
       append(draft.sealBehind(read(draft.from() - 1, ALL)));
     },

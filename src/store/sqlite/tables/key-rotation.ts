@@ -1,5 +1,5 @@
 import type { ApplicationKeyRecord } from '../../../core/application-ports.ts';
-import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/maintenance-ports.ts';
+import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/key-holder-ports.ts';
 import type { ApplicationRecord, KeyIds, VaultHeader, WrappedKey } from '../../../core/ports.ts';
 import { staleBatch, WALKED_AT_ONCE } from '../../rows/stale-batch.ts';
 import { type Connection, statements } from '../file/driver.ts';

@@ -1,5 +1,5 @@
 import type { EndedRecord } from '../../../core/audit/ports.ts';
-import type { InspectedRecords, InspectedRow } from '../../../core/maintenance-ports.ts';
+import type { InspectedRecords, InspectedRow } from '../../../core/key-holder-ports.ts';
 import type { Tombstone } from '../../../core/ports.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { decoded, storedBytes, storedText } from '../../rows/stored-value.ts';

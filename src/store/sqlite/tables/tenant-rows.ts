@@ -1,4 +1,4 @@
-import type { RemovedToken } from '../../../core/maintenance-ports.ts';
+import type { EndedRecord } from '../../../core/audit/ports.ts';
 import type { KeyIds, TenantRecord, TenantWithKeys, WrappedKey } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
@@ -7,6 +7,11 @@ import { MAX_ROW, storedNumber } from '../../rows/stored-value.ts';
 import { KEY_PURPOSE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
+
+/** A removed token, or the tombstone of an earlier one. */
+export interface RemovedToken extends EndedRecord {
+  readonly table: 'token' | 'tombstone';
+}
 
 const TENANT = tenantColumns(uuid);
 

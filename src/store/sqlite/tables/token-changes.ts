@@ -1,6 +1,6 @@
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
 import { isExpired } from '../../../core/is-expired.ts';
-import type { ResealedToken } from '../../../core/maintenance-ports.ts';
+import type { ResealedToken } from '../../../core/key-holder-ports.ts';
 import type { ExpiredRow, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { olderOf } from '../../rows/older-of.ts';
 import { TOKEN } from '../../rows/record-columns.ts';

@@ -1,0 +1,211 @@
+import { type Base, readBase } from '../core/audit/base.ts';
+import { loggedRow } from '../core/audit/log-index.ts';
+import type { AuditHead, AuditStore, LoggedRow } from '../core/audit/ports.ts';
+import { createSeenRows } from '../core/audit/seen-rows.ts';
+import { createSums, encodeState, type Sums } from '../core/audit/sums.ts';
+import { type AuditParts, BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { Fault } from '../core/fault.ts';
+import type { Finding } from '../core/key-holder-ports.ts';
+import type { Keyring, Store } from '../core/ports.ts';
+import { createAuthorityCheck } from './authority-check.ts';
+
+/** A finding at a row of the audit. */
+export interface BadEntry extends Finding {
+  readonly sequence: number;
+}
+
+/** The log up to `head`. */
+export interface ReadLog {
+  readonly base: Base;
+  readonly sums: Sums;
+  readonly head: AuditHead;
+  readonly entries: number;
+  /** The number of denials in entries that hold only a count. */
+  readonly denials: number;
+  readonly bad: readonly BadEntry[];
+}
+
+export interface LogParts extends AuditParts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  /** Awaited from time to time, so that calls need not wait. */
+  readonly rest?: (() => Promise<void>) | undefined;
+  /** The number of rows of a table in one read. */
+  readonly sliceRows?: number | undefined;
+  /** All pruned rows, oldest first. Default: the base replaces them. */
+  readonly archives?: readonly ArchivedRows[] | undefined;
+}
+
+/** The rows of an archive: those after `after`, up to `through`. */
+export interface ArchivedRows extends Pick<AuditStore, 'readAudit' | 'auditHead'> {
+  readonly after: AuditHead;
+  readonly through: AuditHead;
+}
+
+const OTHER_HEADER =
+  'was changed from a state that is not its last one in the audit: an older header had been restored';
+const RESET = 'was emptied of other tokens than the audit names: older rows had been restored, or rows removed';
+const OTHER_BASE = 'differs from the archives: the base of the audit was put back';
+
+/** The error for a command during which another process pruned the audit. */
+export function prunedMeanwhile(cause?: unknown): Fault {
+  return new Fault('conflict', 'entries were pruned meanwhile', { hint: 'run the command again', cause });
+}
+
+/** Runs `work` again while prunes by other processes explain its failure. */
+export async function untilUnpruned<T>(parts: Pick<LogParts, 'store' | 'keyring'>, work: (base: Base) => Promise<T>) {
+  for (;;) {
+    const base = await readBase(parts);
+    try {
+      return await work(base);
+    } catch (error) {
+      if (!(error instanceof BrokenAudit) || (await readBase(parts)).sequence === base.sequence) throw error;
+    }
+  }
+}
+
+/** Yields the events of the archives and of the log after them, up to the end. */
+export async function* walkLog(
+  parts: LogParts,
+  base: Base,
+  each: (from: 'archives' | 'log', placed: PlacedEvent) => void | Promise<void> = () => undefined,
+): AsyncGenerator<PlacedEvent> {
+  const { archives = [], keyring } = parts;
+  const seen = createSeenRows();
+  for (const store of archives) {
+    for await (const placed of walkAudit({ store, keyring }, store.after, seen)) {
+      await each('archives', placed);
+      yield placed;
+    }
+  }
+  for await (const placed of walkAudit(parts, base, seen)) {
+    await each('log', placed);
+    yield placed;
+  }
+}
+
+/** Reads the whole log up to now. Reads it again after a prune meanwhile. Throws `BrokenAudit`. */
+export function readLog(parts: LogParts): Promise<ReadLog> {
+  return untilUnpruned(parts, (base) => readOnce(parts, base));
+}
+
+async function readOnce(parts: LogParts, base: Base): Promise<ReadLog> {
+  const { archives, keyring } = parts;
+  if (archives !== undefined && archives.at(-1)?.through.sequence !== base.sequence) throw prunedMeanwhile();
+  const sums = createSums(keyring, archives === undefined ? base.state : undefined);
+  const first = archives === undefined ? base.sequence : 0;
+  const authority = createAuthorityCheck(keyring, first, sums.state());
+  const index = await indexCheck(parts, base.sequence);
+  const bad: BadEntry[] = [];
+  let head: AuditHead = base;
+  let [entries, denials] = [0, 0];
+  let isInArchives = archives !== undefined;
+
+  function found(sequence: number, what: string): void {
+    bad.push({ sequence, table: 'audit', id: String(sequence), what });
+  }
+
+  function compareBase(): void {
+    const isSame = encodeState(sums.state()) === encodeState(base.state);
+    if (isInArchives && !isSame) found(base.sequence, OTHER_BASE);
+    isInArchives = false;
+  }
+
+  for await (const placed of walkLog(parts, base)) {
+    if (placed.sequence > base.sequence) {
+      compareBase();
+      await index.expect(placed);
+      head = placed;
+    }
+    const wrong = authority.next(placed, (tenantId) => sums.sumsOf(tenantId).authority);
+    if (wrong !== undefined) found(placed.sequence, wrong);
+    entries += 1;
+    denials += placed.event.counted?.count ?? 0;
+    sums.apply(placed);
+  }
+  compareBase();
+  bad.push(...(await index.findings(head)));
+  return { base, sums, head, entries, denials, bad };
+}
+
+/** Returns the entries that contradict the entries before them, as findings. */
+export function contradictionsOf(sums: Sums): readonly BadEntry[] {
+  return sums.contradictions().map(({ sequence, tenant_id: id }) => {
+    if (id === undefined) return { sequence, table: 'header', id: '', what: OTHER_HEADER };
+    return { sequence, table: 'tenant', id, what: RESET };
+  });
+}
+
+/** Returns a check that compares the log index, as far as it goes, with the events after the row `first`, in order. */
+async function indexCheck(parts: LogParts, first: number) {
+  const { store, keyring } = parts;
+  const end = await store.logIndexEnd();
+  const log = logCheck(parts, first, end);
+  let row: PlacedEvent[] = [];
+
+  async function endRow(): Promise<void> {
+    const sequence = row[0]?.sequence ?? end + 1;
+    if (sequence > end) return;
+    const logged = loggedRow(keyring, sequence, row);
+    await log.expect(logged, logged.blinds.length);
+  }
+
+  return {
+    async expect(placed: PlacedEvent): Promise<void> {
+      if (row[0]?.sequence !== placed.sequence) {
+        await endRow();
+        row = [];
+      }
+      row.push(placed);
+    },
+
+    async findings(head: AuditHead): Promise<readonly BadEntry[]> {
+      await endRow();
+      return log.findings(head);
+    },
+  };
+}
+
+/** The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects. */
+const BATCH = 100;
+const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
+const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
+
+/** Returns a check of the rows of the log index between `first` and its end. Pass the expected rows in order. */
+function logCheck(parts: LogParts, first: number, end: number) {
+  const { store, rest } = parts;
+  const missing: number[] = [];
+  const count = (upTo: number) => store.countLogIndex(Math.min(upTo, end));
+  let waiting: LoggedRow[] = [];
+  let [held, rows] = [0, 0];
+
+  async function compare(): Promise<void> {
+    missing.push(...(await store.findUnlogged(waiting)));
+    waiting = [];
+    held = 0;
+    await rest?.();
+  }
+
+  return {
+    async expect(row: LoggedRow, size: number): Promise<void> {
+      rows += size;
+      held += Math.max(1, size);
+      waiting.push(row);
+      if (held >= BATCH) await compare();
+    },
+
+    async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
+      await compare();
+      // A prune meanwhile removes the rows of the index with those of the audit.
+      const { sequence: pruned } = missing.length > 0 ? await readBase(parts) : { sequence: first };
+      const lasting = missing.filter((sequence) => sequence > pruned);
+      if (lasting.length > 0) {
+        return lasting.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
+      }
+      // Count the earlier rows first, because a prune may remove some of them in between.
+      const earlier = await count(first);
+      const surplus = (await count(last)) - earlier > rows;
+      return surplus ? [{ sequence: last, table: 'audit_index', id: '', what: OVERINDEXED }] : [];
+    },
+  };
+}
