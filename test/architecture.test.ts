@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { build, type Metafile } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { BUNDLE, bundleProduct } from '../scripts/build-bundle.js';
-import { ROOT } from '../scripts/build-output.js';
+import { BUNDLE, bundleProduct } from '../scripts/build-bundle.ts';
+import { ROOT } from '../scripts/build-output.ts';
+import { endedRepeats, exportedNamesAreUnique } from './architecture/exported-names.ts';
 import { noMissingHandleMethods } from './architecture/file-handles.ts';
 import { packageName } from './architecture/imports.ts';
 import { noKeptRejections } from './architecture/kept-rejections.ts';
@@ -244,12 +245,12 @@ const CASES: readonly Case[] = [
       ['src/cli/a.ts', "const { rename } = await import('node:fs/promises');"],
       ['src/cli/a.ts', "const { rename: move } = await import('node:fs/promises');"],
       ['src/cli/a.ts', "const fs = await import('node:fs');"],
-      ['src/cli/whole-file.ts', "import { rename } from 'node:fs/promises';"],
+      ['src/cli/files/whole-file.ts', "import { rename } from 'node:fs/promises';"],
     ],
     kept: [
       ['src/cli/a.ts', "import { lstatSync, type Stats } from 'node:fs';"],
-      ['src/cli/whole-file.ts', "import { open } from 'node:fs/promises';"],
-      ['src/cli/whole-file.ts', "const { lstat, open } = await import('node:fs/promises');"],
+      ['src/cli/files/whole-file.ts', "import { open } from 'node:fs/promises';"],
+      ['src/cli/files/whole-file.ts', "const { lstat, open } = await import('node:fs/promises');"],
       ['test/unit/a.test.ts', "import { writeFileSync } from 'node:fs';"],
     ],
   },
@@ -370,6 +371,49 @@ describe.each(CASES)('$says', ({ rule, broken, kept }) => {
 
   it.each(kept.map(withTitle))('is kept by $title', ({ file, text }) => {
     expect(rule(new Map([[file, text]]))).toEqual([]);
+  });
+});
+
+describe('an exported name is defined in one file', () => {
+  const STORES = ['src/store/postgres/a.ts', 'src/store/sqlite/a.ts'] as const;
+
+  it('holds', () => {
+    expect(exportedNamesAreUnique(sources)).toEqual([]);
+  });
+
+  it.each([
+    ['export function moved() {}', 'export async function* moved() {}', ['src/core/a.ts', 'src/http/a.ts']],
+    ['export interface Moved {}', 'export type Moved = string;', ['src/core/a.ts', 'src/console/page/a.tsx']],
+    ['export const moved = 1;', 'export abstract class moved {}', STORES],
+    ['export const { moved } = a;', 'export const { b: moved = 1 } = a;', ['src/core/a.ts', 'src/core/b.ts']],
+    ['export const uuid = 1;', 'export const uuid = 2;', ['src/store/postgres/a.ts', 'src/core/a.ts']],
+    ['export const uuid = 1;', 'export const uuid = 2;', ['src/store/postgres/a.ts', 'src/store/postgres/b.ts']],
+  ])('is broken by %s and %s', (one, other, [first, second]) => {
+    const broken = new Map([
+      [first, one],
+      [second, other],
+    ]);
+    expect(exportedNamesAreUnique(broken as Sources)).toHaveLength(1);
+  });
+
+  it.each([
+    ['export const uuid = 1;', 'export const uuid = 2;', STORES],
+    ['export const moved = 1;', 'const moved = 2;', STORES],
+    ['export const moved = 1;', '// export const moved = 2;', STORES],
+    ['export const moved = 1;', 'export const moved = 2;', ['src/core/a.ts', 'test/a.ts']],
+    ['export const { a: moved } = b;', 'export const a = 2;', STORES],
+    ['export const moved = 1;\nexport type moved = 1;', '', STORES],
+  ])('is kept by %s and %s', (one, other, [first, second]) => {
+    const kept = new Map([
+      [first, one],
+      [second, other],
+    ]);
+    expect(exportedNamesAreUnique(kept as Sources)).toEqual([]);
+  });
+
+  it('lists no repeat that is gone', () => {
+    expect(endedRepeats(sources)).toEqual([]);
+    expect(endedRepeats(new Map([['src/a.ts', 'export const uuid = 1;']]))).toContain('uuid');
   });
 });
 

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import type { VaultHeader } from '../src/core/ports.ts';
 import { Session } from '../src/store/sqlite/commit/session.ts';
-import { PathWatch } from '../src/store/sqlite/file/check-file.ts';
+import { PathWatch } from '../src/store/sqlite/file/check-openable.ts';
 import { connect, setPragmas } from '../src/store/sqlite/file/connect.ts';
 import { createVaultFile } from '../src/store/sqlite/file/create-vault-file.ts';
 import { loadDriver } from '../src/store/sqlite/file/driver.ts';

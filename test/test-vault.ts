@@ -115,6 +115,7 @@ export async function openTestVault(
 async function expectSameInTurn(vault: Vault, call: Call, { status, bodyText, traceId }: Reply): Promise<void> {
   await vault.ready();
   const taken = await new Promise<Reply>((resolve) => vault.take({ ...call, traceId }, resolve));
+  taken.sent?.();
   expect({ status: taken.status, bodyText: taken.bodyText }).toEqual({ status, bodyText });
 }
 

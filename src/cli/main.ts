@@ -1,10 +1,10 @@
-import type { ChildExitCode, ExitCode } from './exit-codes.ts';
-import { endAtSignals, exitUnexpected } from './interrupt.ts';
+import type { ChildExitCode, ExitCode } from './exit/exit-codes.ts';
+import { endAtSignals, exitUnexpected } from './exit/interrupt.ts';
+import { reportFailure } from './exit/report-failure.ts';
+import { checkTypedPaths } from './files/typed-paths.ts';
+import { VERSION } from './help/version.ts';
 import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
 import { createProgram, withoutHelpWord } from './program.ts';
-import { reportFailure } from './report-failure.ts';
-import { checkTypedPaths } from './typed-paths.ts';
-import { VERSION } from './version.ts';
 
 const ignore = () => undefined;
 

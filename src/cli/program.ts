@@ -3,13 +3,13 @@ import { OPERATIONS, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
 import { LOCAL_COMMANDS } from './commands/local-commands.ts';
 import { defineOperation } from './derive/operation-command.ts';
-import type { Finish } from './exit-codes.ts';
-import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
-import { HELP_LAYOUT, helpTopic, isHelpTopic, overviewFooter, reflowHelp, TOPIC_COMMAND } from './help.ts';
+import type { Finish } from './exit/exit-codes.ts';
+import { reportFailure } from './exit/report-failure.ts';
+import { addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
+import { HELP_LAYOUT, helpTopic, isHelpTopic, overviewFooter, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
+import { inOwnName } from './help/in-own-name.ts';
+import { VERSION } from './help/version.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
-import { inOwnName } from './own-name.ts';
-import { reportFailure } from './report-failure.ts';
-import { VERSION } from './version.ts';
 
 /** A subcommand: its words, and the function that adds its flags and action. */
 export interface Entry {

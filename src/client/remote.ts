@@ -82,7 +82,7 @@ export function devSender(options: RemoteOptions) {
  * `Call.readBody`.
  */
 async function bodyTextOf(call: Call): Promise<string | undefined> {
-  const { bodyText, bodyFault }: SentBody = (await call.readBody?.()) ?? call;
+  const { bodyText, bodyFault }: SentBody = (await call.readBody?.('')) ?? call;
   if (bodyFault === undefined) return bodyText;
   throw new Problem(bodyFault === 'too_large' ? 'body_too_large' : 'malformed_json');
 }

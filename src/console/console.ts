@@ -4,19 +4,21 @@ import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { createQuota } from '../core/quota.ts';
+import { createRateLimit } from '../core/rate-limit.ts';
 import { runningTime } from '../core/running-time.ts';
 import { MachineDate, setTimeout, wallTime } from '../core/timers.ts';
-import { createByteBudget } from '../http/byte-budget.ts';
 import type { Cors } from '../http/cors.ts';
 import {
   type ConsoleContext,
   type ConsoleRequests,
   createEndpoints,
+  FAILURES,
   headerOf,
   type RequestContext,
   type SendToDev,
 } from '../http/endpoints.ts';
-import { createFailureLimit } from '../http/failure-limit.ts';
+import { networkOf } from '../http/network-of.ts';
 import { peerOf } from '../http/peer-of.ts';
 import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
@@ -26,7 +28,7 @@ import { foreignOrigin } from './guard.ts';
 import type { HolderCommands } from './holder-requests.ts';
 import { createIdentities } from './identities.ts';
 import { createPageActions, type PageActions, type Sent } from './page-actions.ts';
-import { createSessions, type Opened, type Session, type SessionOptions } from './sessions.ts';
+import { type ConsoleSession, createSessions, type Opened, type SessionOptions } from './sessions.ts';
 
 /** The maximum size of a body in bytes, except for calls of the API. */
 const MAX_BODY = 4096;
@@ -75,8 +77,8 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   const scheme = secure ? 'https' : 'http';
   const assets = loadedOnce(loadAssets);
   assets().catch(() => undefined); // A request for an asset loads them again.
-  const countFailure = createFailureLimit();
-  const budget = createByteBudget(MAX_BODY * 256);
+  const countFailure = createRateLimit(FAILURES, now);
+  const bodies = createQuota({ each: MAX_BODY * 256, all: MAX_BODY * 256 });
   const sessions = createSessions({
     ...console,
     now,
@@ -84,8 +86,8 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     ended: endReads,
   });
   /** The responses to unfinished reads, by session. */
-  const reads = new WeakMap<Session, Set<ServerResponse>>();
-  const endpoints = new WeakMap<Session, RequestListener>();
+  const reads = new WeakMap<ConsoleSession, Set<ServerResponse>>();
+  const endpoints = new WeakMap<ConsoleSession, RequestListener>();
 
   const answer: RequestContext['answer'] = (response, reply, more = {}) =>
     context.answer(response, reply, { ...more, fields: [...CONSOLE_FIELDS, ...(more.fields ?? [])], isUnlogged: true });
@@ -94,14 +96,14 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     answer(response, problemReply(problem, traceIdOf(request)), { allow });
   }
 
-  function noteRead(session: Session, response: ServerResponse): void {
+  function noteRead(session: ConsoleSession, response: ServerResponse): void {
     const responses = reads.get(session) ?? new Set();
     reads.set(session, responses.add(response));
     response.once('close', () => responses.delete(response));
   }
 
   /** Answers the reads of a session that has ended, so that a long poll returns no more data. */
-  function endReads(session: Session): void {
+  function endReads(session: ConsoleSession): void {
     for (const response of reads.get(session) ?? []) refuse(response.req, response, new Problem('console_locked'));
   }
 
@@ -119,7 +121,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     return ['Set-Cookie', `${cookieName(request)}=${value}; HttpOnly; SameSite=Strict; ${scope}`];
   }
 
-  function sessionOf(request: IncomingMessage): Session | undefined {
+  function sessionOf(request: IncomingMessage): ConsoleSession | undefined {
     const name = `${cookieName(request)}=`;
     const cookies = (request.headers.cookie ?? '').split('; ').filter((pair) => pair.startsWith(name));
     const isActive = request.headers[ACTIVE_HEADER] !== undefined;
@@ -134,7 +136,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     // A form of another site can send other types.
     if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
       throw new Problem('unsupported_media_type');
-    const { bodyText = '', bodyFault } = await readBody(request, response, { limit: MAX_BODY, budget });
+    const { bodyText = '', bodyFault } = await readBody(request, response, { limit: MAX_BODY, bodies });
     if (bodyFault === 'too_large') throw new Problem('body_too_large');
     try {
       const value: unknown = JSON.parse(bodyText);
@@ -145,7 +147,10 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
   }
 
-  async function aboutOf({ identities, activeAt, startedAt }: Session, request: IncomingMessage): Promise<object> {
+  async function aboutOf(
+    { identities, activeAt, startedAt }: ConsoleSession,
+    request: IncomingMessage,
+  ): Promise<object> {
     const at = now();
     const inTime = (time: number) => new MachineDate(wallTime() + time - at).toISOString();
     const known = await identities.describe();
@@ -161,12 +166,12 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     };
   }
 
-  async function describe(session: Session, request: IncomingMessage): Promise<Reply> {
+  async function describe(session: ConsoleSession, request: IncomingMessage): Promise<Reply> {
     return { status: 200, bodyText: JSON.stringify(await aboutOf(session, request)), traceId: traceIdOf(request) };
   }
 
   /** Resolves to the description of a new session, or to undefined if the vault fails or is slow. */
-  async function aboutSoon(session: Session, request: IncomingMessage): Promise<object | undefined> {
+  async function aboutSoon(session: ConsoleSession, request: IncomingMessage): Promise<object | undefined> {
     const late = new Promise<undefined>((resolve) => setTimeout(resolve, ABOUT_MS, undefined).unref());
     return Promise.race([aboutOf(session, request).catch(() => undefined), late]);
   }
@@ -176,7 +181,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     const { code, wait } = await bodyOf(request, response);
     const opened = await openBy(code, wait);
     if (opened === undefined) {
-      const tooMany = countFailure(peerOf(request.socket));
+      const tooMany = countFailure(networkOf(peerOf(request.socket)));
       refuse(request, response, tooMany ?? new Problem('console_locked'));
     } else if (opened === 'refused') refuse(request, response, new Problem('console_refused'));
     else if ('number' in opened) answer(response, { status: 202, bodyText: JSON.stringify(opened), traceId });
@@ -200,7 +205,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     );
   }
 
-  function callApi(session: Session, request: IncomingMessage, response: ServerResponse): void {
+  function callApi(session: ConsoleSession, request: IncomingMessage, response: ServerResponse): void {
     let listener = endpoints.get(session);
     if (listener === undefined) {
       const own = { ...context, answer, cors: NO_CORS, keyHeader: AS_HEADER, idempotencyHeader: 'idempotency-key' };
@@ -213,7 +218,12 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
 
   const actionsAt = createPageActions({ describe, lock: sessions.lock, bodyOf, holder, traceIdOf });
 
-  function act(actions: PageActions, session: Session, request: IncomingMessage, response: ServerResponse): void {
+  function act(
+    actions: PageActions,
+    session: ConsoleSession,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
     const { method = '' } = request;
     const action = Object.hasOwn(actions, method) ? actions[method] : undefined;
     if (action === undefined) {

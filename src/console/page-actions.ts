@@ -3,19 +3,19 @@ import type { Reply } from '../contract/call.ts';
 import { invalid } from '../core/problem.ts';
 import { announcedLength } from '../http/read-body.ts';
 import { findHolderRequest, type HolderCommands } from './holder-requests.ts';
-import type { Session } from './sessions.ts';
+import type { ConsoleSession } from './sessions.ts';
 
 /** The parsed body of a request. */
 export type Sent = Readonly<Record<string, unknown>>;
 
-type Action = (session: Session, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
+type Action = (session: ConsoleSession, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
 
 /** The handlers of one path, by method. */
 export type PageActions = Readonly<Record<string, Action>>;
 
 interface ActionContext {
-  readonly describe: (session: Session, request: IncomingMessage) => Promise<Reply>;
-  readonly lock: (session: Session) => void;
+  readonly describe: (session: ConsoleSession, request: IncomingMessage) => Promise<Reply>;
+  readonly lock: (session: ConsoleSession) => void;
   readonly bodyOf: (request: IncomingMessage, response: ServerResponse) => Promise<Sent>;
   readonly holder: HolderCommands | undefined;
   readonly traceIdOf: (request: IncomingMessage) => string;

@@ -20,11 +20,11 @@ export interface SessionOptions {
   readonly confirm?: ((number: string) => Promise<boolean>) | undefined;
   readonly identities: () => Identities;
   /** Called when a session has ended. */
-  readonly ended?: ((session: Session) => void) | undefined;
+  readonly ended?: ((session: ConsoleSession) => void) | undefined;
 }
 
 /** An open page. Only hashes of its two secrets are stored (design of the console, §5.2). */
-export interface Session {
+export interface ConsoleSession {
   readonly cookie: Buffer;
   readonly secret: Buffer;
   readonly startedAt: number;
@@ -37,7 +37,7 @@ export interface Session {
  * polling, or `refused`.
  */
 export type Opened =
-  | { readonly session: Session; readonly cookie: string; readonly secret: string }
+  | { readonly session: ConsoleSession; readonly cookie: string; readonly secret: string }
   | { readonly number: string; readonly wait: string }
   | 'refused';
 
@@ -54,7 +54,7 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities,
   const codeHash = hashOf(code.text);
   let codeEndsAt = code.life === 'once' ? code.madeAt + CODE_MS : Number.POSITIVE_INFINITY;
   let questions: readonly Question[] = [];
-  const sessions = new Set<Session>();
+  const sessions = new Set<ConsoleSession>();
 
   function start(): Opened {
     const [cookie, secret] = [randomSecret(), randomSecret()];
@@ -70,7 +70,7 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities,
     return { session, cookie, secret };
   }
 
-  function end(session: Session): void {
+  function end(session: ConsoleSession): void {
     if (sessions.delete(session)) ended?.(session);
   }
 
@@ -108,7 +108,7 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities,
     /**
      * Returns the session with one of the cookies and the secret, if there is one. `isActive` restarts its idle time.
      */
-    find(cookies: readonly string[], secret: string | undefined, isActive: boolean): Session | undefined {
+    find(cookies: readonly string[], secret: string | undefined, isActive: boolean): ConsoleSession | undefined {
       const at = now();
       for (const each of sessions) {
         if (at - each.activeAt >= idleMs || at - each.startedAt >= lifeMs) end(each);

@@ -31,19 +31,21 @@ export interface Call {
   readonly bodyText?: string | undefined;
   /**
    * Returns the body; used instead of `bodyText`, because the daemon reads bodies only from callers that may send them.
-   * Returns a promise while the body is arriving, and the same body on every call. Throws the problems `vault_busy` and
-   * `request_timeout`.
+   * Returns a promise while the body is arriving, and the same body on every call. Its bytes count for the account.
+   * Fails with the problems `vault_busy` and `request_timeout`.
    */
-  readonly readBody?: (() => SentBody | Promise<SentBody>) | undefined;
+  readonly readBody?: ((account: string) => SentBody | Promise<SentBody>) | undefined;
   /** True when a web page sends the request. Only the daemon sets this. */
   readonly fromBrowser?: boolean | undefined;
   /** The remote address of a call from another machine. Only the daemon sets this. */
   readonly peer?: string | undefined;
   /**
-   * Receives the id of the calling application as soon as its API key is known, for the daemon's log. Throws a problem
-   * to refuse the call. May be called several times in one call.
+   * Receives the id of the calling application and its account as soon as its API key is known. Throws a problem to
+   * refuse the call. May be called several times in one call.
    */
-  readonly onCaller?: ((applicationId: string) => void) | undefined;
+  readonly onCaller?: ((applicationId: string, account: string) => void) | undefined;
+  /** Returns whether the client has left. Long work then ends. */
+  readonly isAbandoned?: (() => boolean) | undefined;
   /** The trace id, which is the `instance` of a problem body; generated when absent. */
   readonly traceId?: string | undefined;
 }
@@ -57,6 +59,8 @@ export interface Reply {
   readonly retryAfter?: number;
   /** Set when this is the stored reply of an earlier call with the same idempotency key. */
   readonly replayed?: true;
+  /** Set for a large reply. Call it once when the client has read the reply: its bytes count until then. */
+  readonly sent?: () => void;
 }
 
 /** The target of calls: an opened vault, or a daemon over HTTP. The same call gives the same reply through both. */

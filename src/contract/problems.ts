@@ -35,6 +35,10 @@ export const PROBLEMS = {
     status: 400,
     detail: 'The result exceeds the size limit of a response; request a smaller page.',
   },
+  too_expensive: {
+    status: 400,
+    detail: 'The call takes too much work; ask for less, or list by cursor (start).',
+  },
   unauthenticated: { status: 401, detail: 'The API key is missing, malformed, unknown or no longer valid.' },
   console_locked: { status: 401, detail: 'The console is locked; open it from its link.' },
   console_refused: { status: 403, detail: 'The terminal did not allow this browser.' },

@@ -1,4 +1,5 @@
 import { createGrants } from './access/grants.ts';
+import { accountOf } from './account.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { type OpenedApplication, openApplication } from './applications/application-codec.ts';
 import { isReplaced } from './applications/application-key-codec.ts';
@@ -8,6 +9,7 @@ import type { Identity, World } from './handler.ts';
 import { isExpired } from './is-expired.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
+import { type Steps, settled } from './steps.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
 
 const MAX_CACHED = 10_000;
@@ -56,34 +58,46 @@ export function createAuthenticator(world: World) {
     return expires_at <= world.clock.cutoff() || expires_at > latestEnd(world.clock.now());
   }
 
+  function live(entry: Entry): Identity {
+    if (hasEnded(entry)) throw new Problem('unauthenticated');
+    world.activity.noteKey(entry.identity.key);
+    return entry.identity;
+  }
+
+  /** Returns the cached identity of a key, which a tick looks up once. Throws `unauthenticated` if the key has ended. */
+  function cached(apiKey: string): Identity | undefined {
+    const { now: tick } = world.ticks;
+    const known = tick?.known.get(apiKey);
+    if (known !== undefined) return known;
+    const entry = find(world.keyring.apiKeyHash(apiKey));
+    if (entry === undefined) return undefined;
+    const identity = live(entry);
+    tick?.known.set(apiKey, identity);
+    return identity;
+  }
+
   return {
-    /** Resolves to the identity of a key. Rejects with `unauthenticated`, or with the store's problems. */
-    async identify(apiKey: string | undefined): Promise<Identity> {
+    /** Returns the identity of a key. Fails with `unauthenticated`, or with the store's problems. */
+    *identify(apiKey: string | undefined): Steps<Identity> {
       if (!hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
+      // A tick has followed the audit.
+      if (world.ticks.now === undefined) yield* settled(world.follower.follow());
+      const known = cached(apiKey);
+      if (known !== undefined) return known;
+      if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
       const keyHash = world.keyring.apiKeyHash(apiKey);
-      await world.follower.follow();
-      let entry = find(keyHash);
-      if (!entry) {
-        if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
-        entry = await loadOnce(keyHash, world.clock.cutoff());
-        keep(keyHash, entry);
-      }
-      if (hasEnded(entry)) throw new Problem('unauthenticated');
-      world.activity.noteKey(entry.identity.key);
-      return entry.identity;
+      const entry = yield* settled(loadOnce(keyHash, world.clock.cutoff()));
+      keep(keyHash, entry);
+      return live(entry);
     },
 
-    /**
-     * Returns the cached identity of a key, or the problem `unauthenticated` for a malformed or expired key. Returns
-     * undefined for a key that is not cached. The turn has followed the audit.
-     */
-    known(apiKey: string | undefined): Identity | Problem | undefined {
-      if (!hasApiKeyFormat(apiKey)) return new Problem('unauthenticated');
-      const entry = find(world.keyring.apiKeyHash(apiKey));
-      if (entry === undefined) return undefined;
-      if (hasEnded(entry)) return new Problem('unauthenticated');
-      world.activity.noteKey(entry.identity.key);
-      return entry.identity;
+    /** Returns the account of a cached key in a tick; empty for every other key. */
+    accountOf(apiKey: string | undefined): string {
+      try {
+        return hasApiKeyFormat(apiKey) ? (cached(apiKey)?.account ?? '') : '';
+      } catch {
+        return '';
+      }
     },
   };
 }
@@ -116,7 +130,11 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
     ...applications.map(({ id, revision }) => ({ table: 'application' as const, id, revision })),
     ...[key, ...minting].map(({ id, revision }) => ({ table: 'application_key' as const, id, revision })),
   ]);
-  return { identity: { application, key, tenant, grants }, stamp, expires_at: application.record.expires_at };
+  return {
+    identity: { application, key, tenant, grants, account: accountOf(application.record) },
+    stamp,
+    expires_at: application.record.expires_at,
+  };
 }
 
 /** Rejects with `write_conflict` when the record has changed since it was read; the call is then repeated. */

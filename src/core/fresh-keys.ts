@@ -1,5 +1,6 @@
 import type { Keyring } from './ports.ts';
 import { Problem } from './problem.ts';
+import { runSteps, type Steps, settled } from './steps.ts';
 
 /**
  * The maximum number of attempts. A rotation adds a data key and then an index key; one call may meet both changes, and
@@ -8,18 +9,23 @@ import { Problem } from './problem.ts';
 const MAX_TRIES = 4;
 
 /**
- * Resolves to the result of `work`. Repeats it with the current keys when it failed and another process may have
- * rotated them (`mayBeStale`).
+ * Returns the result of `work`. Repeats it with the current keys when it failed and another process may have rotated
+ * them (`mayBeStale`).
  */
-export async function withFreshKeys<T>(keyring: Pick<Keyring, 'refresh'>, work: () => Promise<T>): Promise<T> {
+export function* freshKeySteps<T>(keyring: Pick<Keyring, 'refresh'>, work: () => Steps<T>): Steps<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await work();
+      return yield* work();
     } catch (error) {
       if (tries === MAX_TRIES || !mayBeStale(error)) throw error;
     }
-    await keyring.refresh();
+    yield* settled(keyring.refresh());
   }
+}
+
+/** Resolves to the result of `work`, like `freshKeySteps`. */
+export async function withFreshKeys<T>(keyring: Pick<Keyring, 'refresh'>, work: () => Promise<T>): Promise<T> {
+  return runSteps(freshKeySteps(keyring, () => settled(work())));
 }
 
 /**
@@ -28,7 +34,7 @@ export async function withFreshKeys<T>(keyring: Pick<Keyring, 'refresh'>, work: 
  * happened yet, or it is a merge patch with the same result. A conflict that names members is the caller's: its body
  * comes from an older record.
  */
-export function mayBeStale(error: unknown): boolean {
+function mayBeStale(error: unknown): boolean {
   if (!(error instanceof Problem)) return false;
   return error.code === 'integrity_failure' || (error.code === 'write_conflict' && error.errors === undefined);
 }

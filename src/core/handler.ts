@@ -2,22 +2,23 @@ import type { Json } from '../contract/json.ts';
 import type { Limits } from '../contract/limits.ts';
 import type { OperationId, ResultOf } from '../contract/operations.ts';
 import type { Grants } from './access/grants.ts';
-import type { MinuteLimit } from './access/minute-limit.ts';
 import type { ApplicationKeyRecord } from './application-ports.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
-import type { Audit, AuditedChange } from './audit/audit.ts';
+import type { Audit } from './audit/audit.ts';
 import type { Follower } from './audit/follower.ts';
 import type { LogWatch } from './audit/log-watch.ts';
 import type { Trail } from './audit/trail.ts';
 import type { Clock } from './clock.ts';
-import type { NewToken } from './insert-ports.ts';
 import type { JsonText } from './json/stringify.ts';
-import type { Instant, Keyring, Random, Store } from './ports.ts';
-import type { Problem } from './problem.ts';
-import type { BodyValidators, Request } from './request/validate.ts';
-import type { SnapshotReads } from './scan-ports.ts';
+import type { Keyring, Random, Store } from './ports.ts';
+import type { Quota } from './quota.ts';
+import type { RateLimit } from './rate-limit.ts';
+import type { Request } from './request/validate.ts';
+import type { Made } from './steps.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
+import type { TickHolder } from './tick.ts';
 import type { Activity } from './tokens/activity.ts';
+import type { Work } from './work.ts';
 
 /**
  * A result in which an opened value may still be JSON text. Optional members may be undefined and are then not printed.
@@ -36,54 +37,14 @@ export type Shown<T> = Json extends T
       : T;
 
 /**
- * A function that performs steps 6 and 7 of the request path for one operation. Rejects with the problems 403 (no rule
+ * A function that performs steps 6 and 7 of the request path for one operation. Fails with the problems 403 (no rule
  * matches), 404 and 409.
  */
 export type Handler<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
   world: World,
-) => Promise<Shown<ResultOf<Id>> | JsonText>;
-
-/** A turn of the event loop, in which several calls are answered together. */
-export interface Turn {
-  readonly reads: SnapshotReads;
-  /** The cutoff of the clock in this turn. */
-  readonly cutoff: Instant;
-  readonly bodies: BodyValidators;
-  /** The results of the authenticator's `known` in this turn, by API key. */
-  readonly known: Map<string | undefined, Identity | Problem | undefined>;
-  /** The number of bytes of sealed values that lists may still read in this turn. */
-  room: number;
-  /**
-   * Inserts a token together with the other tokens of the turn. Returns `shown`, to be sent once the insert is on disk.
-   */
-  insert<T>(token: NewToken, change: AuditedChange, shown: T): Written<T>;
-}
-
-/**
- * A result to send once its change is on disk. `written` resolves at that time and rejects with `write_conflict` when
- * the call must be repeated.
- */
-export class Written<T> {
-  readonly shown: T;
-  readonly written: Promise<void>;
-
-  constructor(shown: T, written: Promise<void>) {
-    this.shown = shown;
-    this.written = written;
-  }
-}
-
-/** A handler that answers synchronously within a turn. Returns a problem, or undefined for a call that must wait. */
-export type HandlerNow<Id extends OperationId> = (
-  request: Request<Id>,
-  caller: Caller,
-  world: World,
-  turn: Turn,
-) => NowResult<Shown<ResultOf<Id>> | JsonText>;
-
-type NowResult<T> = T | Written<T> | Problem | undefined;
+) => Made<Shown<ResultOf<Id>> | JsonText>;
 
 /** An API key with its owner: the application, its tenant with its keys, and its grants. */
 export interface Identity {
@@ -91,11 +52,14 @@ export interface Identity {
   readonly key: ApplicationKeyRecord;
   readonly tenant: OpenedTenant;
   readonly grants: Grants;
+  /** What the caller uses is counted for this account (`accountOf`). */
+  readonly account: string;
 }
 
 /** The caller of one call. */
 export interface Caller extends Identity {
   readonly trail: Trail;
+  readonly work: Work;
 }
 
 /** The core's dependencies. */
@@ -109,13 +73,17 @@ export interface World {
   readonly follower: Follower;
   readonly audit: Audit;
   readonly logWatch: LogWatch;
+  /** The bytes of replies that are made or unread. */
+  readonly replies: Quota;
+  /** The tick in which several calls are answered together. */
+  readonly ticks: TickHolder;
   /**
    * Limits updates that set expressions of a token without read access, because each update may try to learn the
    * token's data.
    */
-  readonly limitUnread: MinuteLimit;
+  readonly limitUnread: RateLimit;
   /** Limits creates and updates that find a duplicate without read access, because each confirms a guess. */
-  readonly limitUnreadDuplicates: MinuteLimit;
+  readonly limitUnreadDuplicates: RateLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
   /** Receives every error whose cause the caller does not see, and writes it to this machine's stderr. */

@@ -1,14 +1,14 @@
 import type { OperationId } from '../contract/operations.ts';
 import { loadQueryJson } from './expressions/query-json.ts';
 import type { Handler } from './handler.ts';
-import { loadedOnce } from './loaded-once.ts';
+import { type LoadedOnce, loadedOnce } from './loaded-once.ts';
 import { loadBodyValidators } from './request/validate.ts';
 
 /**
  * The handler of each operation; a missing handler does not compile. Each handler loads on its first call, because a
  * CLI command calls only one.
  */
-export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
+export const HANDLERS: { readonly [Id in OperationId]: LoadedOnce<Handler<Id>> } = {
   createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
   previewToken: loadedOnce(async () => (await import('./tokens/preview.ts')).previewToken),
   listTokens: loadedOnce(async () => (await import('./tokens/list.ts')).listTokens),

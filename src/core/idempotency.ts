@@ -9,6 +9,7 @@ import { invalid, Problem } from './problem.ts';
 import type { FoundReply } from './replay.ts';
 import { openReply, sealReply } from './reply-codec.ts';
 import type { StoredReply } from './reply-ports.ts';
+import type { Steps } from './steps.ts';
 
 const KEY = new RegExp(IDEMPOTENCY_KEY);
 
@@ -60,16 +61,16 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
     },
 
     /**
-     * Runs a call, stores its reply with the call's change, and resolves to the result. Rejects with
+     * Runs a call, stores its reply with the call's change, and returns the result. Fails with
      * `idempotency_in_progress` while another call with the same key runs.
      */
-    async run<T>(
+    *run<T>(
       request: KeyedRequest,
       { operation }: Pick<Call, 'operation'>,
       tenantKeys: TenantKeyring,
       trail: Trail,
-      work: (trail: Trail) => Promise<T>,
-    ): Promise<T> {
+      work: (trail: Trail) => Steps<T>,
+    ): Steps<T> {
       const key = Buffer.from(request.key_hash).toString('base64url');
       if (running.has(key)) throw new Problem('idempotency_in_progress', { retryAfter: 1 });
       running.add(key);
@@ -80,7 +81,7 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
           const contents = { status, ids: entities, ...shown };
           return { reply: sealReply(tenantKeys, { ...request, created_at: clock.now() }, contents) };
         };
-        return await work({
+        return yield* work({
           ...trail,
           changed(entities, revision, result) {
             const draft = trail.changed(entities, revision, result);

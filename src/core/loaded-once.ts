@@ -27,3 +27,8 @@ export function loadedOnce<T>(load: () => Promise<T>): LoadedOnce<T> {
   };
   return once;
 }
+
+/** Returns what was loaded, or the promise of a load. */
+export function nowOrLoaded<T>(once: LoadedOnce<T>): T | Promise<T> {
+  return once.loaded ?? once();
+}

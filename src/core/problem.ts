@@ -59,6 +59,10 @@ export function invalid(path: string, message: string): Problem {
   return new Problem('invalid_request', { errors: { [path]: [message] } });
 }
 
+export function throwIf(problem: Problem | undefined): void {
+  if (problem !== undefined) throw problem;
+}
+
 /** Returns whether an error means that a stored record is damaged. */
 export function isDamage(error: unknown): boolean {
   return error instanceof Problem && error.code === 'integrity_failure';

@@ -52,7 +52,7 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
 };
 
 /** The outcome for an expired row. `left`: another caller has changed or removed the record meanwhile. */
-export type Expiry = 'removed' | 'left' | 'damaged';
+export type Expiration = 'removed' | 'remaining' | 'damaged';
 
 /**
  * Removes at most `limit` expired records of a table, earliest expiry first, and adds the rows that stay to `skipped`.
@@ -62,11 +62,11 @@ export async function removeExpired<Table extends keyof ExpiringRecords>(
   parts: Parts,
   table: Table,
   { now, limit, skipped }: { readonly now: Instant; readonly limit: number; readonly skipped: Set<number> },
-): Promise<readonly Expiry[]> {
+): Promise<readonly Expiration[]> {
   const { store, keyring } = parts;
   const remove: Remove<ExpiringRecords[Table]> = REMOVE[table];
 
-  async function removeRow({ row, record }: ExpiredRow<ExpiringRecords[Table]>): Promise<Expiry> {
+  async function removeRow({ row, record }: ExpiredRow<ExpiringRecords[Table]>): Promise<Expiration> {
     try {
       if (record === undefined) throw new Problem('integrity_failure');
       const owner = await store.findTenant(record.tenant_id);
@@ -74,7 +74,7 @@ export async function removeExpired<Table extends keyof ExpiringRecords>(
         return 'removed';
       }
       skipped.add(row);
-      return 'left';
+      return 'remaining';
     } catch (error) {
       if (!isDamage(error)) throw error;
       skipped.add(row);
@@ -82,12 +82,12 @@ export async function removeExpired<Table extends keyof ExpiringRecords>(
     }
   }
 
-  const expiries: Promise<Expiry>[] = [];
+  const expirations: Promise<Expiration>[] = [];
   for (const row of await store.findExpired(table, now, limit, skipped)) {
     const expiry = removeRow(row);
-    expiries.push(expiry);
+    expirations.push(expiry);
     // Each change of authority follows the audit first, so that it opens few rows under the lock.
     if (table !== 'token') await expiry;
   }
-  return Promise.all(expiries);
+  return Promise.all(expirations);
 }

@@ -5,6 +5,7 @@ import type { JsonText } from './json/stringify.ts';
 import type { Instant } from './ports.ts';
 import type { ReplyContents } from './reply-codec.ts';
 import type { Request } from './request/validate.ts';
+import type { Made } from './steps.ts';
 import { showTenant } from './tenants/tenant-codec.ts';
 import { replayCreateToken, replayUpdateToken } from './tokens/replay.ts';
 import { replayTokenize } from './tokens/tokenize.ts';
@@ -26,7 +27,7 @@ export interface FoundReply extends ReplyContents {
 
 /**
  * A function that answers a retry of a change: from the records as they are now, by the caller's rules of now, in the
- * form of the operation. Resolves to undefined when a record is gone, has expired or is out of the caller's reach, and
+ * form of the operation. Its result is undefined when a record is gone, has expired or is out of the caller's reach, and
  * when the application of a new API key has another revision.
  */
 export type Replay<Id extends OperationId> = (
@@ -34,7 +35,7 @@ export type Replay<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
   world: World,
-) => Promise<Shown<ResultOf<Id>> | JsonText | undefined>;
+) => Made<Shown<ResultOf<Id>> | JsonText | undefined>;
 
 /** How a retry of each operation is answered. A missing operation does not compile. */
 export const REPLAYS: { readonly [Id in KeyedOperationId]: Replay<Id> } = {

@@ -5,8 +5,8 @@ import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, checkRows } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import { isSameBytes } from '../core/is-bytes.ts';
-import { nextTurn } from '../core/own-turn.ts';
 import type { Keyring } from '../core/ports.ts';
+import { nextSlice } from '../core/slices.ts';
 import type { ArchivedRows, LogParts } from './read-log.ts';
 
 const FORMAT = 'token-vault audit archive 1';
@@ -85,7 +85,7 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   let last: AuditHead = START;
   let entries = 0;
   for await (const line of file.lines()) {
-    await nextTurn();
+    await nextSlice();
     digest.update(line);
     if (range === undefined || check === undefined) {
       range = readHeader(parts, file.path, line);

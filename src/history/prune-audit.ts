@@ -8,8 +8,8 @@ import type { AuditHead } from '../core/audit/ports.ts';
 import { createSums } from '../core/audit/sums.ts';
 import { BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
-import { nextTurn } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
+import { nextSlice } from '../core/slices.ts';
 import type { ArchiveFile } from './audit-archive.ts';
 import { type ArchivedRange, archiveLines, isSameRow, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
 import { type LogParts, prunedMeanwhile } from './read-log.ts';
@@ -103,7 +103,7 @@ async function rangeBefore(parts: PruneParts, base: Base, before: Instant): Prom
   const sums = createSums(parts.keyring, base.state);
   for await (const placed of walkAudit(parts, base)) {
     const { sequence, link, at } = placed;
-    await nextTurn();
+    await nextSlice();
     sums.apply(placed);
     // Only these entries prove that records were altered before.
     const [first] = sums.contradictions();

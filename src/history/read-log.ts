@@ -3,7 +3,7 @@ import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, LoggedRow } from '../core/audit/ports.ts';
 import { createSeenRows } from '../core/audit/seen-rows.ts';
 import { createSums, encodeState, type Sums } from '../core/audit/sums.ts';
-import { type AuditParts, BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { type AuditReadParts, BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding } from '../core/key-holder-ports.ts';
 import type { Keyring, Store } from '../core/ports.ts';
@@ -25,7 +25,7 @@ export interface ReadLog {
   readonly bad: readonly BadEntry[];
 }
 
-export interface LogParts extends AuditParts {
+export interface LogParts extends AuditReadParts {
   readonly store: Store;
   readonly keyring: Keyring;
   /** Awaited from time to time, so that calls need not wait. */

@@ -1,11 +1,11 @@
 import type { Limits } from '../contract/limits.ts';
 import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
+import type { Rate } from '../core/rate-limit.ts';
 import { isOrigin } from './cors.ts';
 import type { ConsoleContext, ConsoleRequests } from './endpoints.ts';
 import type { RequestMeter } from './metrics.ts';
 import { isLoopback } from './own-hosts.ts';
-import type { Rate } from './rate-limit.ts';
 import type { LogFormat } from './request-log.ts';
 
 /** Timeouts for slow clients, in milliseconds. */
@@ -79,7 +79,7 @@ export interface DaemonOptions {
   readonly port: number;
   /** Path of a Unix socket, or name of a Windows pipe. */
   readonly socket?: string | undefined;
-  /** The file descriptor of a socket that already listens. It takes the place of `host`, `port` and `socket`. */
+  /** The file descriptor of a socket that already listens. It replaces `host`, `port` and `socket`. */
   readonly passed?: number | undefined;
   /** The prefix of the header names: `SVC` gives `SVC-API-KEY` and `SVC-TRACE-ID` (decisions §1). */
   readonly headerPrefix: string;

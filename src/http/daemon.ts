@@ -6,19 +6,16 @@ import type { Client, Reply } from '../contract/call.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { createQuota } from '../core/quota.ts';
 import { runningTime } from '../core/running-time.ts';
 import { fitsSocket } from '../core/socket-path.ts';
-import { createByteBudget } from './byte-budget.ts';
-import { createByteLine } from './byte-line.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, hostOf, urlHost } from './own-hosts.ts';
 import { listenOnSocket } from './own-socket.ts';
-import { paceReading } from './pace-reading.ts';
 import { notePeers, peerOf } from './peer-of.ts';
 import { createRawRefusal } from './raw-refusal.ts';
-import { isLarge } from './read-body.ts';
 import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
@@ -27,10 +24,6 @@ import { takeTurns } from './take-turns.ts';
 import { traceIdOf } from './trace-id.ts';
 import { bodyBytes, writeReply } from './write-reply.ts';
 
-/** The maximum number of bytes of unread replies that a daemon holds. */
-const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
-/** Replies up to this size do not count toward `MAX_UNSENT_BYTES`. */
-const SMALL_REPLY = 64 * 1024;
 /** The number of connections whose unread bodies are discarded at a time. */
 const MAX_DRAINS = 8;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
@@ -68,8 +61,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const cors = createCors(corsOrigins, headerPrefix);
   /** The start of the current request of each connection. A connection has one request at a time. */
   const starts = new WeakMap<Duplex, number>();
-  const unsent = createByteBudget(Math.max(limits.response, MAX_UNSENT_BYTES));
-  const drains = createByteLine(MAX_DRAINS, Number.POSITIVE_INFINITY);
+  const drains = createQuota({ each: MAX_DRAINS, all: MAX_DRAINS });
   let stopping = false;
   let isOwnHost: (host: string) => boolean = () => false;
 
@@ -91,19 +83,12 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   });
   const isForeign = ({ headers }: IncomingMessage) => !isOwnHost(hostOf(headers.host ?? '') ?? '');
 
-  /** Returns whether a body of this length may be sent: not while unread replies exceed `MAX_UNSENT_BYTES`. */
-  function isWithinBudget(response: ServerResponse, bytes: number): boolean {
-    if (bytes <= SMALL_REPLY || response.destroyed) return true;
-    if (!unsent.take(bytes)) return false;
-    response.once('close', () => unsent.giveBack(bytes));
-    return true;
-  }
-
-  function answer(response: ServerResponse, made: Reply, more: AnswerOptions = {}): void {
-    let [reply, bytes] = [made, bodyBytes(made)];
-    if (!isWithinBudget(response, bytes)) {
-      reply = problemReply(new Problem('vault_busy'), made.traceId);
-      bytes = bodyBytes(reply);
+  function answer(response: ServerResponse, reply: Reply, more: AnswerOptions = {}): void {
+    const bytes = bodyBytes(reply);
+    if (reply.sent !== undefined) {
+      // A destroyed response emits no further 'close' event.
+      if (response.destroyed) reply.sent();
+      else response.once('close', reply.sent);
     }
     const { route, operation, applicationId, allow } = more;
     const { req } = response;
@@ -155,10 +140,6 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    if (isLarge(request)) {
-      request.socket.pause();
-      beginLarge();
-    }
     if (options.log !== false || dev !== undefined || meter !== undefined) starts.set(request.socket, runningTime());
     const refused =
       screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? new Problem('vault_stopping') : undefined);
@@ -174,7 +155,6 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const turns = takeTurns(receive);
   const connection = tls === undefined ? 'connection' : 'secureConnection';
   notePeers(server, connection);
-  const beginLarge = paceReading(server, connection, turns.isIdle);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 
@@ -193,7 +173,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(host, address)}:${port}`, port, ...actions };
 }
 
-interface Place {
+interface Listening {
   readonly host: string;
   readonly address?: string;
   readonly port?: number;
@@ -205,14 +185,14 @@ interface Place {
 /**
  * Listens at the address in the options. Resolves to the port, its host and its address, or to the path of the socket.
  */
-async function listenAt(server: Server, options: DaemonOptions): Promise<Place> {
+async function listenAt(server: Server, options: DaemonOptions): Promise<Listening> {
   const { host, passed, socket } = options;
   if (passed !== undefined) {
-    const place = { host, ...(await listenOnPassed(server, passed)) };
+    const listening = { host, ...(await listenOnPassed(server, passed)) };
     try {
       // The daemon answers no request yet, so nothing was exposed.
-      checkDaemonOptions({ ...options, passed: undefined, ...place });
-      return place;
+      checkDaemonOptions({ ...options, passed: undefined, ...listening });
+      return listening;
     } catch (error) {
       server.close();
       throw error;

@@ -18,8 +18,8 @@ export function createDevFaults() {
     take(method: string, url: string): DevFault | undefined {
       const found = faults.find(({ request }) => matches(request, method, url));
       if (found === undefined) return undefined;
-      const left = { ...found, times: found.times - 1 };
-      faults = faults.flatMap((fault) => (fault !== found ? [fault] : left.times > 0 ? [left] : []));
+      const remaining = { ...found, times: found.times - 1 };
+      faults = faults.flatMap((fault) => (fault !== found ? [fault] : remaining.times > 0 ? [remaining] : []));
       return found;
     },
   };

@@ -3,7 +3,7 @@ import type { DevRequestEntry } from '../contract/dev-paths.ts';
 import { invalid } from '../core/problem.ts';
 import { formatInstant } from '../core/time.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
-import { parseQuery } from './parse-query.ts';
+import { parseQueryString } from './parse-query-string.ts';
 import { problemCodeOf, type RequestRecord } from './request-log.ts';
 
 const MAX_KEPT = 500;
@@ -66,7 +66,7 @@ export function createDevRequestLog(now: () => number) {
 /** Reads `after` and `wait` from a URL. Throws the problem `invalid_request`. */
 export function readDevRequestsQuery(url: string): Readonly<Record<'after' | 'wait', number>> {
   const read = { after: 0, wait: 0 };
-  const { pairs, fault } = parseQuery(url);
+  const { pairs, fault } = parseQueryString(url);
   if (fault !== undefined) throw invalid(fault, 'is not validly percent-encoded');
   for (const [name, value] of pairs) {
     if (name !== 'after' && name !== 'wait')

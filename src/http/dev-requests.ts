@@ -3,11 +3,11 @@ import type { Client, Reply, SentBody } from '../contract/call.ts';
 import { CONSOLE_AGENT, DEV_PATHS } from '../contract/dev-paths.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { createQuota } from '../core/quota.ts';
 import { formatInstant } from '../core/time.ts';
 import { setTimeout } from '../core/timers.ts';
-import { createByteBudget } from './byte-budget.ts';
 import type { DevControls } from './daemon-options.ts';
-import { advanceOf, parseDevBody, type Sent, timeOf } from './dev-body.ts';
+import { advanceOf, type DevBody, parseDevBody, timeOf } from './dev-body.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import { createDevRequestLog, readDevRequestsQuery } from './dev-request-log.ts';
 import { createDevSnapshots } from './dev-snapshots.ts';
@@ -46,7 +46,7 @@ interface DevCall {
  * Answers a request to a control. Resolves to the body of the reply, or to undefined for a 204. `name` is the name in
  * the path.
  */
-type Action = (sent: Sent, url: string, name: string) => Promise<object | undefined>;
+type Action = (sent: DevBody, url: string, name: string) => Promise<object | undefined>;
 
 /**
  * Creates the handler of requests before the router of a `--dev` daemon. It serves the paths below `/dev/` to
@@ -55,7 +55,7 @@ type Action = (sent: Sent, url: string, name: string) => Promise<object | undefi
  */
 export function createDevRequests({ controls, client, ...context }: DevContext) {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
-  const budget = createByteBudget(MAX_BODIES);
+  const bodies = createQuota({ each: MAX_BODIES, all: MAX_BODIES });
   const faults = createDevFaults();
   const snapshots = createDevSnapshots(controls.snapshots);
   const { clock } = controls;
@@ -172,7 +172,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
     }
     const call = {
       ...{ url, traceId, apiKey: headerOf(request, keyHeader), fromBrowser: isFromBrowser(request) },
-      readBody: () => readBody(request, response, { limit: MAX_BODY, budget }),
+      readBody: () => readBody(request, response, { limit: MAX_BODY, bodies }),
     };
     void reply(call, action, name).then((made) => answer(response, made, { route }));
   }

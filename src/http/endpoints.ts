@@ -5,28 +5,24 @@ import type { OperationId } from '../contract/operations.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { createByteBudget } from './byte-budget.ts';
-import { createByteLine } from './byte-line.ts';
+import { createQuota } from '../core/quota.ts';
+import { createRateLimit, type Rate } from '../core/rate-limit.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
-import { createFailureLimit } from './failure-limit.ts';
+import { networkOf } from './network-of.ts';
 import { isOwnMachine } from './own-hosts.ts';
-import { parseQuery } from './parse-query.ts';
+import { parseQueryString } from './parse-query-string.ts';
 import { peerOf } from './peer-of.ts';
-import { createRateLimit } from './rate-limit.ts';
-import { announcedLength, readBody } from './read-body.ts';
+import { announcedLength, BUSY, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
+/** The maximum number of failed authentications of a network in a second. */
+export const FAILURES: Rate = { calls: 20, ms: 1_000 };
+
 const MIB = 1024 * 1024;
-/** The maximum number of bytes of small request bodies that a daemon holds. */
-const MAX_BODY_BYTES = 24 * MIB;
-/** The same for large bodies, which wait in line unread. */
-const MAX_ARRIVING_BYTES = 8 * MIB;
-/** The same for large bodies whose calls run. */
-const MAX_RUNNING_BYTES = MIB;
-/** The maximum number of large bodies that wait. Up to 64 KiB of each have arrived with its headers. */
-const MAX_WAITING_BODIES = 32;
+/** The bytes of request bodies that a daemon holds. */
+const BODY_BYTES = { each: 8 * MIB, all: 32 * MIB };
 
 /** The parts of the daemon that answer requests. */
 export interface RequestContext {
@@ -84,32 +80,27 @@ export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'o
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, idempotencyHeader, cors, traceIdOf, isForeign, answer } = context;
   const countCall = options.rateLimit && createRateLimit(options.rateLimit);
-  // Tests send wrong keys in a loop. Without --dev, the limit slows down guesses.
-  const countFailure = options.dev === undefined ? createFailureLimit() : undefined;
+  // Tests send wrong keys in a loop. Without --dev, the limit slows down guesses. Valid keys always pass: all callers on
+  // one machine count as one network, and no caller may lock the others out.
+  const countFailure = options.dev === undefined ? createRateLimit(FAILURES) : undefined;
   const ownAnswers = createOwnAnswers(options);
   const { body: limit } = options.limits;
-  const budget = createByteBudget(Math.max(limit, MAX_BODY_BYTES));
-  const lines = {
-    arriving: createByteLine(MAX_ARRIVING_BYTES, MAX_WAITING_BODIES),
-    running: createByteLine(MAX_RUNNING_BYTES, Number.POSITIVE_INFINITY),
-  };
+  const bodies = createQuota({
+    each: Math.max(limit, BODY_BYTES.each),
+    all: Math.max(limit, BODY_BYTES.all),
+    detail: BUSY,
+  });
 
-  /**
-   * Returns `read`, which reads the body of a request at its first call and later returns the same result, and `end`,
-   * which drops the body and gives back its room.
-   */
+  /** Returns `read`, which reads the body of a request at its first call and later returns the same, until `drop`. */
   function bodyReader(request: IncomingMessage, response: ServerResponse) {
     let reading: SentBody | Promise<SentBody> | undefined;
-    let leave: (() => void) | undefined;
-    const large = { lines, entered: (left: () => void) => (leave = left) };
     return {
-      read() {
-        reading ??= readBody(request, response, { limit, budget, large });
+      read(account: string) {
+        reading ??= readBody(request, response, { limit, bodies, account });
         return reading;
       },
-      end() {
+      drop() {
         reading = undefined;
-        leave?.();
       },
     };
   }
@@ -128,7 +119,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     { params, paramFault }: RouteMatch,
   ): void {
     const peer = peerOf(request.socket);
-    const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
+    const { pairs: query, fault: queryFault } = parseQueryString(request.url ?? '');
     let applicationId: string | undefined;
     let refused: Problem | undefined;
     const contentCoding = contentCodingOf(request);
@@ -146,16 +137,17 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       readBody: body?.read,
       fromBrowser: cors.isFromBrowser(request) || undefined,
       peer: isOwnMachine(peer) ? undefined : peer,
-      onCaller: (known: string) => {
-        if (applicationId === undefined) refused = countCall?.(known);
+      isAbandoned: () => response.destroyed,
+      onCaller: (known: string, account: string) => {
+        if (applicationId === undefined) refused = countCall?.(account);
         applicationId = known;
         if (refused !== undefined) throw refused;
       },
       traceId: traceIdOf(request),
     };
     take(sent, (reply) => {
-      body?.end();
-      const tooMany = reply.status === 401 ? countFailure?.(peer) : undefined;
+      body?.drop();
+      const tooMany = reply.status === 401 ? countFailure?.(networkOf(peer)) : undefined;
       // The client went away before its body ended.
       if (request.destroyed && !request.complete) return;
       // RFC 9110 §12.5.3: the field shows that the coding is the reason for a 415, not the content type.

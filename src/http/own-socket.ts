@@ -63,10 +63,10 @@ async function listenPrivately(server: Server, draft: string, path: string): Pro
  * does so when it exits. The open socket keeps its inode, so no other file gets the number.
  */
 function ownSocket(path: string): () => void {
-  const place = resolve(path);
-  const own = look(place);
+  const absolute = resolve(path);
+  const own = look(absolute);
   const remove = () => {
-    if (isSame(look(place), own)) rmSync(place, { force: true });
+    if (isSame(look(absolute), own)) rmSync(absolute, { force: true });
   };
   const forget = atExit(remove);
   return () => {

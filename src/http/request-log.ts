@@ -37,7 +37,7 @@ export function redirectLog(write: WriteLines): void {
 }
 
 /**
- * Collects the lines of one turn of the event loop and writes them together. A crash may lose those of the last turn;
+ * Collects the lines of one tick of the event loop and writes them together. A crash may lose those of the last tick;
  * an exit does not.
  */
 function writeLine(line: string): void {

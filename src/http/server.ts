@@ -7,7 +7,7 @@ import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/ti
 import type { DaemonOptions, Timeouts } from './daemon-options.ts';
 import { pathOfSocket } from './passed-socket.ts';
 
-/** Room for the version and the spaces of the request line, which Node counts as header bytes. */
+/** The bytes for the version and the spaces of the request line, which Node counts as header bytes. */
 const REQUEST_LINE_SLACK = 64;
 /** The interval of closing idle connections while stopping, in milliseconds. */
 const SWEEP_MS = 50;
@@ -89,7 +89,7 @@ export async function listenOnPassed(
 export async function listen(
   server: Server,
   options: ListenOptions | { readonly fd: number },
-  place: string,
+  address: string,
   { hint, inUse }: { readonly hint?: string; readonly inUse?: string | undefined } = {},
 ): Promise<void> {
   server.listen(options);
@@ -97,8 +97,8 @@ export async function listen(
     await once(server, 'listening');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') throw new Fault('address_in_use', `${place} is in use`, { hint: inUse, cause });
-    throw new Fault('usage', `cannot listen on ${place} (${code})`, { hint, cause });
+    if (code === 'EADDRINUSE') throw new Fault('address_in_use', `${address} is in use`, { hint: inUse, cause });
+    throw new Fault('usage', `cannot listen on ${address} (${code})`, { hint, cause });
   }
 }
 

@@ -25,12 +25,12 @@ export function takeTurns(receive: RequestListener) {
     // Node resumes the connection after it has parsed this request.
     nextTick(() => waiting.get(socket) !== 0 && socket.pause());
     before.once('close', () => {
-      const left = (waiting.get(socket) ?? 1) - 1;
-      waiting.set(socket, left);
+      const remaining = (waiting.get(socket) ?? 1) - 1;
+      waiting.set(socket, remaining);
       // Node sends nothing after a response with `Connection: close`.
       if (!socket.writable) return;
       // Node resumes a connection whenever a response ends.
-      if (left > 0) socket.pause();
+      if (remaining > 0) socket.pause();
       else socket.resume();
       receive(request, response);
     });

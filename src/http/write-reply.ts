@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
 import { freeBytes } from '../core/free-bytes.ts';
+import type { Quota } from '../core/quota.ts';
 import { clearTimeout, nextTick, setTimeout } from '../core/timers.ts';
-import type { ByteLine } from './byte-line.ts';
 import { announcedLength } from './read-body.ts';
 
 /** The parts of the header section that the reply itself does not determine. */
@@ -28,7 +28,7 @@ export interface WriteOptions extends ReplyHeaderOptions {
   /** How long to read an unread body before the connection is closed, in milliseconds. */
   readonly linger: number;
   /** Where connections wait before their unread bodies are discarded, a few at a time. */
-  readonly drains: ByteLine;
+  readonly drains: Quota;
 }
 
 /** Sends the reply; does nothing if the client has gone. */
@@ -74,15 +74,15 @@ function writeAndLinger(request: IncomingMessage, response: ServerResponse, repl
   const arrived: Buffer | null = request.read();
   if (arrived !== null) freeBytes(arrived);
   nextTick(() => request.socket.pause());
-  drains.enter(1).then(() => {
+  Promise.resolve(drains.take('', 1)).then(() => {
     if (response.destroyed) {
-      drains.giveBack(1);
+      drains.giveBack('', 1);
       return;
     }
     const timer = setTimeout(end, linger);
     response.once('close', () => {
       clearTimeout(timer);
-      drains.giveBack(1);
+      drains.giveBack('', 1);
     });
     request.on('data', freeBytes).resume();
     request.socket.resume();

@@ -10,13 +10,14 @@ import {
   provideKeyFile,
 } from '../cli/commands/keys/new-credential.ts';
 import { startSweeper } from '../cli/commands/serve/sweeper.ts';
-import { type Credential, keyFileBeside, noKeyFor, readKeyCommand, readKeyFile } from '../cli/credential.ts';
+import { keyFileBeside, noKeyFor, readKeyCommand, readKeyFile } from '../cli/credential/read-credential.ts';
 import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
 import { type ClientOptions, typedClient, type VaultClient } from '../client/create-client.ts';
 import { directClient } from '../client/direct.ts';
 import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
 import { sleep } from '../core/timers.ts';
+import type { Credential } from '../keyring/credential.ts';
 import { openVaultAt, parseStore, type VaultPlace } from '../vault/place.ts';
 import { checkUnopenedVault, createVault } from '../vault/vault.ts';
 
@@ -138,7 +139,7 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
       hint: 'create one with `vault init`, or pass createIfMissing',
     });
   }
-  const { credential, undo } = await credentialOf(file, options, isNew);
+  const { credential, removeKeyFile: undo } = await credentialOf(file, options, isNew);
   const wipe = wiperOf(credential);
   try {
     const made = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;

@@ -12,7 +12,7 @@ import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start
 const MAX_START_MS = 30_000;
 const MAX_ERROR_CHARACTERS = 2_000;
 /** The path of the command, both from src/testing/ and from the bundled file in dist/. */
-const BIN = path.join(import.meta.dirname, '../../bin/vault.js');
+const BIN = path.join(import.meta.dirname, '../../dist/vault.cjs');
 
 /**
  * Starts `vault serve --dev` in a child process. Resolves when the daemon is ready. The child ends, and removes its

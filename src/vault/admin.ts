@@ -111,9 +111,9 @@ export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void
 
 /** Returns whether `checkFile` accepts a file that is only read. It may have other names and be a mount point. */
 export async function isSafeToRead(file: string): Promise<boolean> {
-  const { checkFile } = await import('../store/sqlite/file/check-file.ts');
+  const { checkOpenable } = await import('../store/sqlite/file/check-openable.ts');
   try {
-    checkFile(file, { isOnlyRead: true });
+    checkOpenable(file, { isOnlyRead: true });
     return true;
   } catch {
     return false;
@@ -131,11 +131,11 @@ interface CopyOptions {
  * report of the check.
  */
 export async function backUpVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
-  const [{ checkFile }, { backUpVaultFile }] = await Promise.all([
-    import('../store/sqlite/file/check-file.ts'),
+  const [{ checkOpenable }, { backUpVaultFile }] = await Promise.all([
+    import('../store/sqlite/file/check-openable.ts'),
     import('../store/sqlite/file/back-up-file.ts'),
   ]);
-  checkFile(from);
+  checkOpenable(from);
   const check = (file: string) => checkVaultFile({ file, credential }, progress);
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
 }
@@ -148,11 +148,11 @@ export async function backUpIntoFolder(
   { from, credential, ...options }: Omit<CopyOptions, 'to'> & KeepOptions,
   progress?: Progress,
 ): Promise<CheckReport & KeptBackup> {
-  const [{ checkFile }, { backUpFileIntoFolder }] = await Promise.all([
-    import('../store/sqlite/file/check-file.ts'),
+  const [{ checkOpenable }, { backUpFileIntoFolder }] = await Promise.all([
+    import('../store/sqlite/file/check-openable.ts'),
     import('../store/sqlite/file/backup-folder.ts'),
   ]);
-  checkFile(from);
+  checkOpenable(from);
   let kept: KeptBackup = { file: '', removed: [], future: [] };
   const copy = async (verify: (building: string) => Promise<void>) => {
     kept = await backUpFileIntoFolder(from, options, verify);

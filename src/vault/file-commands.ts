@@ -3,7 +3,7 @@ import path from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
 import { Problem } from '../core/problem.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { FORMAT } from '../store/sqlite/file/schema.ts';
+import { FILE_FORMAT } from '../store/sqlite/file/schema.ts';
 
 /**
  * The commands that run in a thread: `vault audit verify`, `vault doctor`, `vault keys list` and `vault keys status`.
@@ -62,5 +62,5 @@ async function startThread(command: ThreadCommand, file: string, credential: () 
 /** Returns facts about a vault file that need no key. Sizes are in bytes. */
 export function fileFacts(file: string): object {
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0;
-  return { file: path.resolve(file), bytes: sizeOf(file), log_bytes: sizeOf(`${file}-wal`), format: FORMAT };
+  return { file: path.resolve(file), bytes: sizeOf(file), log_bytes: sizeOf(`${file}-wal`), format: FILE_FORMAT };
 }

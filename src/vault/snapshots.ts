@@ -7,7 +7,7 @@ import { formatInstant } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { unlockKeyring } from '../keyring/unlock-master-key.ts';
 import { giveFolder, ownerOfVaultFile } from '../paths/create-file.ts';
-import { checkFile } from '../store/sqlite/file/check-file.ts';
+import { checkOpenable } from '../store/sqlite/file/check-openable.ts';
 import { copyUnusedFile, countTokens, replaceByCopy } from '../store/sqlite/file/copy-unused-file.ts';
 import { withVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 
@@ -64,7 +64,7 @@ export function vaultSnapshots(file: string, credential: () => Promise<Credentia
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
       throw new Fault('not_found', `there is no snapshot ${name}`, { hint: 'list them with `vault snapshot list`' });
     }
-    checkFile(path, { isOnlyRead: true });
+    checkOpenable(path, { isOnlyRead: true });
     return path;
   }
 

@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { Application } from '../contract/application.ts';
 import type { Call, Client, Reply } from '../contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts';
-import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createFollower } from '../core/audit/follower.ts';
@@ -14,6 +13,8 @@ import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
 import type { Meter, VaultFigures } from '../core/meter.ts';
 import type { Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
+import { createQuota } from '../core/quota.ts';
+import { createRateLimit, type Rate } from '../core/rate-limit.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { ArchiveOf, Pruned } from '../history/prune-audit.ts';
@@ -35,10 +36,10 @@ import { systemRandom } from './system-random.ts';
 import type { ListedTenants } from './tenants/each-tenant.ts';
 import { watchWrites } from './write-watch.ts';
 
-/** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
-const UNREAD_A_MINUTE = 100;
-/** The maximum number of creates and updates per minute that find an application duplicates that it cannot read. */
-const UNREAD_DUPLICATES_A_MINUTE = 100;
+/** The limit of an account for calls that may learn something about tokens that it cannot read. */
+const UNREAD: Rate = { calls: 100, ms: 60_000 };
+/** The bytes of replies that are made or unread. */
+const REPLY_BYTES = { each: 32 * 1024 * 1024, all: 128 * 1024 * 1024 };
 /** The minimum interval of sweeps by commands that use the file directly: an hour (decisions §8). */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
@@ -222,17 +223,17 @@ export async function writeFirstRecords(parts: VaultParts, header: VaultHeader, 
  * `file_missing`, `file_unsafe`, `not_a_vault`.
  */
 export async function checkUnopenedVault(file: string): Promise<void> {
-  const { checkUnopenedFile } = await import('../store/sqlite/file/check-file.ts');
+  const { checkUnopenedFile } = await import('../store/sqlite/file/check-openable.ts');
   checkUnopenedFile(resolve(file));
 }
 
 /** Resolves to the versions of the file format, SQLite and libsodium, for bug reports. */
 export async function engineVersions() {
-  const [{ FORMAT }, { sqliteVersion }] = await Promise.all([
+  const [{ FILE_FORMAT }, { sqliteVersion }] = await Promise.all([
     import('../store/sqlite/file/schema.ts'),
     import('../store/sqlite/file/driver.ts'),
   ]);
-  return { format: FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
+  return { format: FILE_FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
 }
 
 /** The parts of a vault. The default clock and random source are the system's. */
@@ -278,11 +279,13 @@ function createWorld({
     follower,
     audit: createAudit({ store, keyring, follower, clock, level, strict }),
     logWatch: createLogWatch(store),
+    ticks: { now: undefined },
+    replies: createQuota(REPLY_BYTES),
     random: overRandom?.(random) ?? random,
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store, clock),
-    limitUnread: createMinuteLimit(UNREAD_A_MINUTE, clock),
-    limitUnreadDuplicates: createMinuteLimit(UNREAD_DUPLICATES_A_MINUTE, clock),
+    limitUnread: createRateLimit(UNREAD, clock.now),
+    limitUnreadDuplicates: createRateLimit(UNREAD, clock.now),
     includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
     reportError: report ?? reportError,
   };
@@ -297,20 +300,26 @@ export function composeVault(parts: VaultParts): Vault {
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   const sweep = createSweep(world, timekeeper);
   const path = createDispatch(world);
-  let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
+  async function dispatch(call: Call): Promise<Reply> {
+    const reply = await path.answer(call);
+    reply.sent?.();
+    return reply;
+  }
+
+  let take: Vault['take'] = (call, answered) => void dispatch(call).then(answered);
   let found = 0;
   const endMeasuring = meter && measureStores(meter);
 
   return {
     file,
     limits: world.limits,
-    dispatch: path.dispatch,
+    dispatch,
     take: (call, answered) => take(call, answered),
     ready: async () => {
-      const [{ createTurns }] = await Promise.all([import('../core/turns.ts'), store.ping(), loadOperations()]);
+      const [{ createTicks }] = await Promise.all([import('../core/ticks.ts'), store.ping(), loadOperations()]);
       assertWritable();
       await requireSoundLog(world.follower);
-      take = createTurns(path, world);
+      take = createTicks(path, world);
       await timekeeper?.requireShown();
     },
     notices: async () => [

@@ -38,7 +38,7 @@ export async function startWriter(session: Session): Promise<Writer> {
     isMeasured: COMMITS.hasSubscribers,
   };
   const thread = await new Writer(await startWorker(order)).ready;
-  session.takeTurns(turns);
+  session.takeTurns(turns, () => !thread.isWriting);
   return thread;
 }
 

@@ -16,7 +16,7 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/paths/create-file.ts': ['open', 'a new file (O_EXCL); opens a folder for its owner'],
   'src/paths/put-in-place.ts': ['link renameSync writeFileSync', 'the rule'],
   'src/paths/replaceable.ts': ['openSync', 'reads'],
-  'src/cli/whole-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
+  'src/cli/files/whole-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
   'src/store/sqlite/file/place-file.ts': ['open renameSync', 'syncs; renames its draft on Windows'],
   'src/store/sqlite/file/move-aside.ts': ['renameSync', 'renames a file that passed assertReplaceable to a new name'],
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
@@ -28,8 +28,8 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/cli/commands/file/backup.ts': ['copyFileSync', 'into its temporary folder'],
   'src/cli/commands/serve/log-file.ts': ['appendFileSync openSync', 'appends'],
   'src/cli/profiles/profile-store.ts': ['open', 'reads'],
-  'src/cli/secret-file.ts': ['openSync', 'reads'],
-  'src/store/sqlite/file/check-file.ts': ['openSync', 'reads'],
+  'src/cli/files/secret-file.ts': ['openSync', 'reads'],
+  'src/store/sqlite/file/check-openable.ts': ['openSync', 'reads'],
   'src/store/sqlite/file/open-files.ts': ['openSync', 'opens the null device for reading'],
 };
 

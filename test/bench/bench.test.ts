@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { limitLine } from '../../bench/figures.js';
-import { ROOT } from '../../scripts/build-output.js';
+import { limitLine } from '../../bench/figures.ts';
+import { ROOT } from '../../scripts/build-output.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -11,7 +11,7 @@ const folder = temporaryFolder();
 const SMALL = ['--only', '404', '--rounds', '1', '--seconds', '0.02', '--tokens', '40'];
 
 function bench(...args: readonly string[]) {
-  const script = path.join(ROOT, 'bench', 'bench.js');
+  const script = path.join(ROOT, 'bench', 'bench.ts');
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
   return { status, stdout, stderr };
 }

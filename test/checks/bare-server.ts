@@ -1,10 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Prints its port, answers every request with 200, and exits after two minutes. */
+/** Prints its port, answers every request with 200, a POST after an fsync, and exits after two minutes. */
 const SERVER = `
+import { fsync, mkdtempSync, openSync, rmSync, write } from 'node:fs';
 import { createServer } from 'node:http';
-const server = createServer((request, response) => { request.resume(); response.end('{}'); });
+import { tmpdir } from 'node:os';
+const folder = mkdtempSync(tmpdir() + '/vault-bare-');
+const fd = openSync(folder + '/posted', 'w');
+rmSync(folder, { recursive: true });
+const server = createServer((request, response) => {
+  const end = () => response.end('{}');
+  if (request.method === 'POST') request.toArray().then((parts) => write(fd, Buffer.concat(parts), 0, () => fsync(fd, end)));
+  else { request.resume(); end(); }
+});
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 setTimeout(() => process.exit(), 120000);
 `;

@@ -187,7 +187,7 @@ function start(job: FlipJob): void {
   );
 }
 
-// `scripts/check.js` also imports this module, so start only with the argument `flip`.
+// `scripts/check.ts` also imports this module, so start only with the argument `flip`.
 if (process.argv[2] === 'flip') {
   process.once('message', start);
   // Exit with the parent process.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runInNewContext } from 'node:vm';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import type { OpenedVault, OpenVaultOptions } from '../../src/library/open-vault.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { seededNumbers } from './perform.ts';

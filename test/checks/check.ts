@@ -9,7 +9,7 @@ export interface CheckOptions {
 }
 
 /**
- * A claim about the product that figures can prove. `scripts/check.js` finds and runs every module of this folder that
+ * A claim about the product that figures can prove. `scripts/check.ts` finds and runs every module of this folder that
  * exports a `CHECK`.
  */
 export interface Check {

@@ -2,7 +2,6 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBareServer } from './bare-server.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
-import { floodUnguarded, withstandFloods } from './floods.ts';
 import { createKeepAlives } from './keep-alives.ts';
 import { percentile, seededNumbers } from './perform.ts';
 import { descriptorsOf } from './process-figures.ts';
@@ -177,17 +176,12 @@ async function withVault<T>(work: (vault: ServedVault) => Promise<T>): Promise<T
   }
 }
 
-async function run(options: CheckOptions): Promise<Figures> {
-  const figures = await withVault(async (vault) => ({
-    ...(await manyIdle(vault, options)),
-    ...(await atTheLimit(vault)),
-  }));
-  return { ...figures, ...(await withstandFloods()) };
+function run(options: CheckOptions): Promise<Figures> {
+  return withVault(async (vault) => ({ ...(await manyIdle(vault, options)), ...(await atTheLimit(vault)) }));
 }
 
-/** Runs a daemon without its flood guards, then a daemon that freezes for a fifth of a second now and then. */
-async function control({ seed }: CheckOptions): Promise<unknown> {
-  await floodUnguarded();
+/** Runs a daemon that freezes for a fifth of a second now and then. */
+function control({ seed }: CheckOptions): Promise<unknown> {
   return withVault(async (vault) => {
     let over = false;
     const stopping = (async () => {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** The built command line. */
-export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+export const VAULT_BIN = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 const MAX_START_MS = 30_000;
 const MAX_STOP_MS = 20_000;

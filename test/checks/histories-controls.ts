@@ -28,8 +28,23 @@ const GUARDS: readonly SourceGuard[] = [
   },
 ];
 
-/** The guards whose attacks are the most frequent. */
-export const FREQUENT_GUARDS = GUARDS.filter(({ name }) => /^(?:sums of|the header)/.test(name));
+/** Guards against rarer attacks. */
+const RARE_GUARDS: readonly SourceGuard[] = [
+  {
+    name: 'tombstones in the sums',
+    file: 'src/keyring/keyring.ts',
+    from: '      records.reset();',
+    to: "      if (table === 'tombstone') return 0n;\n      records.reset();",
+  },
+  {
+    name: 'the witnesses',
+    file: 'src/core/audit/walk-audit.ts',
+    from: 'if (sequence >= row.sequence) return false;',
+    to: 'return true;',
+  },
+];
+
+export const ALL_GUARDS = [...GUARDS, ...RARE_GUARDS];
 
 /** Histories of a copy of the sources. */
 interface ControlOptions {

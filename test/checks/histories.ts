@@ -1,12 +1,12 @@
 import { type Check, CheckFailure, type Figures } from './check.ts';
-import { removeHistoryGuards } from './histories-controls.ts';
+import { ALL_GUARDS, removeHistoryGuards } from './histories-controls.ts';
 import { filePlaces, type HistoryPlaces } from './histories-place.ts';
 import { type HistoryResult, runHistory, shorten, type Verdict } from './histories-run.ts';
 
 const HISTORIES = 3000;
 const QUICK_HISTORIES = 250;
-/** The maximum number of histories in which doctor must miss an attack without a guard. */
-const MAX_CONTROL = 800;
+/** The maximum numbers of histories in which doctor must miss an attack without a guard. Quick runs have fewer guards. */
+const [MAX_QUICK_CONTROL, MAX_CONTROL] = [800, 4_000];
 
 /** Histories of different seeds do not overlap. */
 const SEEDS = 100_000;
@@ -69,10 +69,11 @@ export const CHECK: Check = {
   name: 'histories',
   quick: true,
   run: ({ seed, quick }) => runHistoriesIn(filePlaces, seed, quick ? QUICK_HISTORIES : HISTORIES),
-  control: ({ seed }) =>
+  control: ({ seed, quick }) =>
     removeHistoryGuards({
       seed,
-      limit: MAX_CONTROL,
+      limit: quick ? MAX_QUICK_CONTROL : MAX_CONTROL,
+      ...(quick ? {} : { guards: ALL_GUARDS }),
       places: async (load) => (await load<typeof import('./histories-place.ts')>('histories-place.ts')).filePlaces(),
     }),
 };

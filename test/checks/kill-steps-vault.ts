@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { CanaryKind, Needle } from './leakage-canaries.ts';
 import type { Hit, ScanResult, WatchResult } from './leakage-scanner.ts';
 
-const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 const MAX_START_MS = 30_000;
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 

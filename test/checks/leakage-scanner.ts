@@ -93,7 +93,7 @@ function answer(message: ScanRequest | WatchRequest | 'stop'): void {
   }
 }
 
-// `scripts/check.js` also imports this module, so start only as a child process with the argument `scan`.
+// `scripts/check.ts` also imports this module, so start only as a child process with the argument `scan`.
 if (process.send !== undefined && process.argv[2] === 'scan') {
   process.on('message', answer);
   process.once('disconnect', () => process.exit(0));

@@ -184,7 +184,7 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
       dictionary: ['\n', '\r\n', '{"id":"', '"mask":null', '"}', '{{', '\n\n', ' '],
       async try(text, random) {
         const bytes = Buffer.from(text);
-        const read = (cut: () => number) => collect(input.readLines(input.decodeText(pieces(bytes, cut))));
+        const read = (cut: () => number) => collect(input.readLines(input.decodePieces(pieces(bytes, cut))));
         const whole = await read(() => 1e9);
         hold(isDeepStrictEqual(await read(random), whole), 'depends on how the bytes arrive');
         hold(whole.fault === undefined, 'refuses text');
@@ -204,7 +204,7 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
           hold(withoutMask === (mask === null), 'finds another mask');
         }
         const broken = Buffer.concat([bytes, Uint8Array.of(0xc3, 0x28)]);
-        const { fault } = await collect(input.readLines(input.decodeText(pieces(broken, random))));
+        const { fault } = await collect(input.readLines(input.decodePieces(pieces(broken, random))));
         hold(fault !== undefined, 'takes bytes that are no UTF-8');
       },
     },

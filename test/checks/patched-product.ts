@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 
 /** A copy of the built product. */
 export interface ProductCopy {
   readonly folder: string;
-  /** The path of its `bin/vault.js`. */
+  /** The path of its `dist/vault.cjs`. */
   readonly bin: string;
   remove(): void;
 }
@@ -21,8 +21,8 @@ export function copyProduct(): ProductCopy {
   const folder = mkdtempSync(join(parent, 'token-vault-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
-  for (const part of ['bin', 'dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
-  return { folder, bin: join(folder, 'bin', 'vault.js'), remove };
+  for (const part of ['dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  return { folder, bin: join(folder, 'dist', 'vault.cjs'), remove };
 }
 
 /** Replaces `before` with `after` in a file. Returns the number of replacements. */

@@ -28,3 +28,14 @@ function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   if (kib === undefined) throw new Error('the process has no resident memory: it is gone');
   return Number(kib) / 1024;
 }
+
+/** The clock ticks of a second in /proc, which is 100 on every Linux that Node supports. */
+const TICKS = 100;
+
+/** Returns the processor seconds that a process has used. */
+export function processorSeconds(pid: number): number {
+  requireLinux();
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}

@@ -8,7 +8,7 @@ import { killRotations } from './rotation-kills.ts';
 import { startLoad } from './rotation-load.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
-const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 const CALLERS = 32;
 /** The number of tokens that one call reads back. */
 const PAGE = 100;

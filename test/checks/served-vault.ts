@@ -12,7 +12,7 @@ import type { Client } from '../../src/contract/call.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform } from './perform.ts';
 
-const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 const MAX_START_MS = 30_000;
 const execute = promisify(execFile);
 

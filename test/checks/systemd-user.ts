@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { cleanEnvironment, VAULT } from '../scripts/run-script.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { patchProduct } from './patched-product.ts';

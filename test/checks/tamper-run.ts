@@ -10,7 +10,7 @@ import type { TamperPlaces } from './tamper-places.ts';
 import { codeOf, judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
 
-const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 /** The result of altering the vault. */
 export interface Tampered {

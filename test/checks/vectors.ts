@@ -9,7 +9,7 @@ import { type Check, CheckFailure, type CheckOptions, type Figures } from './che
 import { inParallel, seededNumbers } from './perform.ts';
 import { serveVault } from './served-vault.ts';
 
-const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 const APPENDIX_A_CASES = 15;
 const execute = promisify(execFile);

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bareEnvironment, vault as runVault } from '../../scripts/run-vault.js';
+import { bareEnvironment, vault as runVault } from '../../scripts/run-vault.ts';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 import { type DevVault, fill, findFaults, launch, openConsole, overflow, startDev } from './fixture.ts';
 

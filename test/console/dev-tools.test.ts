@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { BIN, bareEnvironment, vault as cli } from '../../scripts/run-vault.js';
+import { BIN, bareEnvironment, vault as cli } from '../../scripts/run-vault.ts';
 import { type DevVault, fill, findFaults, launch, openConsole, overflow, rule, startDev, watch } from './fixture.ts';
 
 // Design of the console, §6.7.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { bareEnvironment, serve } from '../../scripts/run-vault.js';
+import { bareEnvironment, serve } from '../../scripts/run-vault.ts';
 import { createClient, type VaultClient } from '../../src/client/create-client.ts';
 import { passesLuhn } from '../../src/core/tokens/check-digits.ts';
 import { CHROMIUM } from './require-chromium.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BIN, bareEnvironment } from '../../scripts/run-vault.js';
+import { BIN, bareEnvironment } from '../../scripts/run-vault.ts';
 import { createClient } from '../../src/client/create-client.ts';
 import { createRandomApplications, PLAIN } from '../random-applications.ts';
 import { type DevVault, launch, openConsole, startDev } from './fixture.ts';

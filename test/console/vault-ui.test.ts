@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { BIN, bareEnvironment, openUi, run, serve, vault } from '../../scripts/run-vault.js';
+import { BIN, bareEnvironment, openUi, run, serve, vault } from '../../scripts/run-vault.ts';
 import { startOnTerminal } from '../process/cli-fixture.ts';
 import { CERT, CERT_KEY } from '../process/http-certificate.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -1,4 +1,4 @@
-import { curlCommand } from '../../src/cli/show-request.ts';
+import { curlCommand } from '../../src/cli/operation/show-request.ts';
 import { pairsOf } from '../../src/client/check-request.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { type Example, OPERATIONS, type Operation, takesIdempotencyKey } from '../../src/contract/operations.ts';

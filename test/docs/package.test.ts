@@ -53,7 +53,7 @@ function checkPublisher(manifest: object, security: string) {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest));
   writeFileSync(path.join(folder, 'SECURITY.md'), security);
-  const script = path.join(ROOT, 'scripts/check-publisher.js');
+  const script = path.join(ROOT, 'scripts/check-publisher.ts');
   const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
   return [status, ...stderr.split('\n').filter(Boolean)];
 }
@@ -74,11 +74,13 @@ it.each(PUBLISHERS.map(([manifest, security, ...complaints]) => ({ manifest, sec
 );
 
 it.each([
-  ['vault.js', ['help'], 'Usage: vault '],
-  ['token-vault.js', ['help'], 'Usage: token-vault '],
-  ['token-vault.js', ['completion', 'bash'], 'complete -F _vault token-vault\n'],
-  ['token-vault.js', ['nothing'], "token-vault: unknown command 'nothing'\nhint: token-vault help\n"],
-])('bin/%s %j', (bin, words, text) => {
-  const { stdout, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'bin', bin), ...words], { encoding: 'utf8' });
+  ['vault.cjs', ['help'], 'Usage: vault '],
+  ['token-vault.cjs', ['help'], 'Usage: token-vault '],
+  ['token-vault.cjs', ['completion', 'bash'], 'complete -F _vault token-vault\n'],
+  ['token-vault.cjs', ['nothing'], "token-vault: unknown command 'nothing'\nhint: token-vault help\n"],
+])('dist/%s %j', (bin, words, text) => {
+  const { stdout, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'dist', bin), ...words], {
+    encoding: 'utf8',
+  });
   expect(stdout + stderr).toContain(text);
 });

@@ -1,4 +1,4 @@
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { EXIT_CODES } from '../../src/cli/exit/exit-codes.ts';
 import { FILTER_EXAMPLES } from '../../src/contract/filter-examples.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
 const PAGE = new URL('../../docs/stolen-file.md', import.meta.url);
-const SCRIPT = fileURLToPath(new URL('../../scripts/stolen-file.js', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../scripts/stolen-file.ts', import.meta.url));
 const MAX_MS = 60_000;
 
-// `node scripts/stolen-file.js` writes the page; it fails when it finds anything that is sealed.
+// `node scripts/stolen-file.ts` writes the page; it fails when it finds anything that is sealed.
 it(
   'docs/stolen-file.md shows what a stolen file reveals',
   async () => {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { DAMAGE, expectOthers } from '../unit/damaged-tenant-fixture.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { parseStore, type StorePlace } from '../../src/vault/place.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { pruneAudit } from '../../src/history/prune-audit.ts';
 import { openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';

@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 /** Runs a script of the checkout in a copy that has neither dist/ nor these development packages. */
 function runBare(script: string, packages: readonly string[] = []) {
   const folder = temporaryFolder(onTestFinished);
-  for (const name of ['bin', 'package.json', 'scripts/require-tools.js']) {
+  for (const name of ['bin', 'package.json', 'scripts/require-tools.ts']) {
     cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
   }
   for (const name of packages) mkdirSync(path.join(folder, 'node_modules', name), { recursive: true });
@@ -18,16 +18,16 @@ function runBare(script: string, packages: readonly string[] = []) {
 
 it('the command names the build that is missing, and makes no folder that only its user may read', () => {
   const stderr = 'vault: dist/ is missing\nhint: run `npm run build` in the checkout\n';
-  expect(runBare('bin/vault.js')).toMatchObject({ status: 1, stdout: '', stderr, made: false });
+  expect(runBare('bin/vault.ts')).toMatchObject({ status: 1, stdout: '', stderr, made: false });
 });
 
 it('the build names the development packages that are missing', () => {
-  const { status, stderr } = runBare('scripts/require-tools.js', ['ajv']);
+  const { status, stderr } = runBare('scripts/require-tools.ts', ['ajv']);
   expect(status).toBe(1);
   expect(stderr).toMatch(/these are missing: esbuild, typescript\nhint: run `npm ci --include=dev`.*\n$/);
 });
 
 it('control: the build reports nothing when they are installed', () => {
   const all = ['ajv', 'esbuild', 'typescript'];
-  expect(runBare('scripts/require-tools.js', all)).toMatchObject({ status: 0, stderr: '' });
+  expect(runBare('scripts/require-tools.ts', all)).toMatchObject({ status: 0, stderr: '' });
 });

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment, initVault, runVault } from '../scripts/run-script.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-const BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const BIN = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 const cwd = temporaryFolder();
 let env: Record<string, string> = {};

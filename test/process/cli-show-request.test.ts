@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dryRun } from '../../src/cli/derive/dry-run.ts';
-import { curlCommand, type RequestTarget } from '../../src/cli/show-request.ts';
+import { curlCommand, type RequestTarget } from '../../src/cli/operation/show-request.ts';
 import { requestOf } from '../../src/client/remote.ts';
 import type { Call } from '../../src/contract/call.ts';
 import { Problem } from '../../src/core/problem.ts';

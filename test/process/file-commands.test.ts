@@ -1,7 +1,7 @@
 import { copyFile, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BIN, bareEnvironment, run, serve, vault } from '../../scripts/run-vault.js';
+import { BIN, bareEnvironment, run, serve, vault } from '../../scripts/run-vault.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 // Tests the file commands of a console whose process serves the vault: §4 and §7 of the console's design.

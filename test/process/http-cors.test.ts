@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
-import { addFlags } from '../../src/cli/global-flags.ts';
+import { addFlags } from '../../src/cli/flags/global-flags.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
 import { openTestVault } from '../test-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';

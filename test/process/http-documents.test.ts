@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { VERSION } from '../../src/cli/help/version.ts';
 import { main } from '../../src/cli/main.ts';
-import { VERSION } from '../../src/cli/version.ts';
 import { flawsOfProblem, raw } from './http-fixture.ts';
 import { start } from './http-harness.ts';
 

@@ -29,7 +29,7 @@ export function echoClient(): EchoClient {
       const traceId = call.traceId ?? '';
       try {
         const refused = refusalOf(call);
-        const whole = { ...call, ...(refused ? {} : await readBody?.()) };
+        const whole = { ...call, ...(refused ? {} : await readBody?.('')) };
         client.calls.push(whole);
         await client.gate;
         if (refused) throw refused;
@@ -48,7 +48,7 @@ export function echoClient(): EchoClient {
 function refusalOf(call: Call): Problem | undefined {
   if (call.apiKey === 'crash') throw new TypeError('a secret in a message');
   if (call.apiKey !== KEY) return new Problem('unauthenticated');
-  call.onCaller?.(APPLICATION_ID);
+  call.onCaller?.(APPLICATION_ID, APPLICATION_ID);
   return call.contentCoding !== undefined ? new Problem('unsupported_media_type') : undefined;
 }
 

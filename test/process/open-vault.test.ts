@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { createClient, type VaultClient, VaultError } from '../../src/client/create-client.ts';
 import { openVault } from '../../src/library/open-vault.ts';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';

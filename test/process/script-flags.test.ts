@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 
 /** The scripts that README and SECURITY.md name. */
-const SCRIPTS = ['bench/bench.js', 'scripts/check.js', 'scripts/stolen-file.js', 'scripts/thousand-tokens.js'];
+const SCRIPTS = ['bench/bench.ts', 'scripts/check.ts', 'scripts/stolen-file.ts', 'scripts/thousand-tokens.ts'];
 
 describe.each(SCRIPTS)('%s', (script) => {
   const { name } = path.parse(script);

@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { copyProduct } from '../checks/patched-product.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-const BIN = path.join(ROOT, 'bin/vault.js');
+const BIN = path.join(ROOT, 'dist/vault.cjs');
 
 const folder = temporaryFolder();
 const tellModules = path.join(folder, 'tell-modules.cjs');

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { VAULT } from '../scripts/run-script.ts';
 import { makePlace } from './cli-fixture.ts';
 

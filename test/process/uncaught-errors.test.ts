@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { VAULT_BIN } from './cli-fixture.ts';

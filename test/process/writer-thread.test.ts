@@ -106,6 +106,33 @@ describe('a store with the thread of the product', () => {
     expect(await (await openStore(file)).findToken(id, token?.id ?? '', NOW)).toBeDefined();
   });
 
+  it('writes a single token here again once the thread is idle, and in the thread while the disk is slow', async () => {
+    const { store, start } = await open();
+    const { id } = await addTenant(store);
+    await store.startThread();
+    const writer = await start.mock.results[0]?.value;
+    const sent = vi.spyOn(writer, 'write');
+    const count = async (add: () => Promise<unknown>) => {
+      sent.mockClear();
+      await add();
+      return sent.mock.calls.length;
+    };
+    let ms = 0;
+    let seconds = 1;
+    vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += ms / 1000));
+    const one = () => addToken(store, id);
+    expect(await count(() => Promise.all([one(), one(), one()]))).toBe(2);
+    expect(await count(one)).toBe(0);
+    ms = 3;
+    expect(await count(one)).toBe(0);
+    ms = 0;
+    expect(await count(one)).toBe(1);
+    seconds += 1;
+    expect(await count(one)).toBe(0);
+    vi.restoreAllMocks();
+    await store.close();
+  });
+
   it('starts no thread while it closes', async () => {
     const { store, start } = await open();
     const { id } = await addTenant(store);
@@ -138,7 +165,9 @@ describe('a store with the thread of the product', () => {
     const writing = (async () => {
       for (; !isDone && others < most; others += 1) await addTenant(store);
     })();
-    for (let token = 0; token < tokens; token += 1) await addToken(store, id);
+    // A single token would be written by the main thread.
+    const some = () => Promise.all([1, 2, 3].map(() => addToken(store, id)));
+    for (let token = 0; token < tokens; token += 1) await some();
     isDone = true;
     await writing;
     // With turns, the main thread makes about one write for each write of the thread. Without turns, it makes four to

@@ -15,7 +15,7 @@ import { createNormaliser } from './normalise.ts';
 import type { Script, StepOutput } from './script.ts';
 import { splitWords } from './split-words.ts';
 
-export const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+export const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 /** The result of a process. */
 export interface Ran {
@@ -94,7 +94,7 @@ function checkResult(words: readonly string[], stdout: string): void {
 }
 
 /**
- * Starts a daemon on a free port or the given socket; resolves when it is ready. `bin` may be the `bin/vault.js` of
+ * Starts a daemon on a free port or the given socket; resolves when it is ready. `bin` may be the `dist/vault.cjs` of
  * another version.
  */
 export async function startServe(

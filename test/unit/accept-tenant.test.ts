@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';

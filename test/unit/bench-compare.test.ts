@@ -1,16 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { compareLines, isFailure, judge, lossOf, readLines } from '../../bench/compare.js';
+import { compareLines, isFailure, judge, lossOf, readLines } from '../../bench/compare.ts';
+import type { Line } from '../../bench/figures.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const LIMIT = 40;
 
-const higher = (name: string, ratio: number) => ({ bench: 'http', case: name, ratio, better: 'higher' });
-const lower = (name: string, ratio: number) => ({ bench: 'startup', case: name, ratio, better: 'lower' });
+const higher = (name: string, ratio: number) => ({ bench: 'http', case: name, ratio, better: 'higher' }) as const;
+const lower = (name: string, ratio: number) => ({ bench: 'startup', case: name, ratio, better: 'lower' }) as const;
 
-const verdicts = (before: readonly object[], after: readonly object[], limit = LIMIT) =>
-  compareLines(before, after, limit).map(({ verdict }: { verdict: string }) => verdict);
+const verdicts = (before: readonly Line[], after: readonly Line[], limit = LIMIT) =>
+  compareLines(before, after, limit).map(({ verdict }) => verdict);
 
 describe('the comparison of two benchmark results', () => {
   it('respects the direction in which a ratio improves', () => {
@@ -30,7 +31,7 @@ describe('the comparison of two benchmark results', () => {
 
   it('fails for a missing case and lists a new one', () => {
     const rows = compareLines([higher('get', 1)], [higher('list', 1)], LIMIT);
-    expect(rows.map((row: { verdict: string }) => ({ ...row, failure: isFailure(row) }))).toEqual([
+    expect(rows.map((row) => ({ ...row, failure: isFailure(row) }))).toEqual([
       { case: 'http/get', figure: 'ratio', before: 1, after: undefined, verdict: 'missing', failure: true },
       { case: 'http/list', figure: 'ratio', after: 1, verdict: 'new', failure: false },
     ]);
@@ -62,7 +63,7 @@ describe('the judgement of the quick benchmark', () => {
   const baseline = [higher('get', 0.5), lower('help', 1.2)];
 
   /** Returns the given results in turn and records the requested case names. */
-  function measuring(...results: (typeof measured)[]) {
+  function measuring(...results: (readonly Line[])[]) {
     const asked: (readonly string[] | undefined)[] = [];
     const measure = async (names?: readonly string[]) => {
       asked.push(names);
@@ -82,7 +83,7 @@ describe('the judgement of the quick benchmark', () => {
     const twice = [higher('get', 1), lower('help', 1.2)];
     const { failed, rows } = await judge({ baseline: twice, limit: LIMIT, measure });
     expect(failed).toBe(true);
-    expect(rows.map(({ verdict }: { verdict: string }) => verdict)).toEqual(['fell', 'ok']);
+    expect(rows.map(({ verdict }) => verdict)).toEqual(['fell', 'ok']);
     expect(asked).toEqual([undefined, ['http/get']]);
   });
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assembleCall } from '../../src/cli/derive/assemble-call.ts';
-import { createTextReader } from '../../src/cli/text-reader.ts';
+import { createTextReader } from '../../src/cli/files/text-reader.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

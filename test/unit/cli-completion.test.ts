@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { suggest } from '../../src/cli/completion/suggest.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
-import { GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
+import { GLOBAL_FLAGS } from '../../src/cli/flags/global-flags.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
 import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { namedCredential } from '../../src/cli/credential.ts';
-import { chooseFile, chooseOwnPlace, choosePlace, chooseTarget } from '../../src/cli/target.ts';
+import { namedCredential } from '../../src/cli/credential/read-credential.ts';
+import { chooseFile, chooseLocation, chooseOwnLocation, chooseTarget } from '../../src/cli/flags/target.ts';
 import { Fault } from '../../src/core/fault.ts';
 
 const URL = 'http://127.0.0.1:1';
@@ -54,24 +54,24 @@ describe('chooseFile', () => {
 
   it('does not default to ./vault.db when a daemon is named', () => {
     expect(() => chooseFile({}, { VAULT_URL: URL })).toThrow('VAULT_URL or the profile names a daemon');
-    expect(chooseOwnPlace({}, { VAULT_URL: URL })).toEqual({ file: './vault.db' });
-    expect(() => chooseOwnPlace({ url: URL }, {})).toThrow('does not accept --url');
+    expect(chooseOwnLocation({}, { VAULT_URL: URL })).toEqual({ file: './vault.db' });
+    expect(() => chooseOwnLocation({ url: URL }, {})).toThrow('does not accept --url');
   });
 });
 
-describe('choosePlace', () => {
+describe('chooseLocation', () => {
   it('returns a named store', () => {
-    const place = { store: expect.objectContaining({ text: STORE, insecure: false }) };
-    expect(choosePlace({ store: STORE }, { VAULT_FILE: 'a.db' })).toEqual(place);
-    expect(choosePlace({}, { VAULT_STORE: STORE, VAULT_URL: URL })).toEqual(place);
-    expect(choosePlace({ file: 'a.db' }, { VAULT_STORE: STORE })).toEqual({ file: 'a.db' });
+    const location = { store: expect.objectContaining({ text: STORE, insecure: false }) };
+    expect(chooseLocation({ store: STORE }, { VAULT_FILE: 'a.db' })).toEqual(location);
+    expect(chooseLocation({}, { VAULT_STORE: STORE, VAULT_URL: URL })).toEqual(location);
+    expect(chooseLocation({ file: 'a.db' }, { VAULT_STORE: STORE })).toEqual({ file: 'a.db' });
   });
 
   it('allows a store without TLS only with a flag or a variable', () => {
     const store = `${STORE}?sslmode=disable`;
-    expect(() => choosePlace({ store }, {})).toThrow('sends everything in clear');
-    expect(choosePlace({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });
-    expect(choosePlace({ store, insecureStore: true }, {})).toMatchObject({ store: { insecure: true } });
+    expect(() => chooseLocation({ store }, {})).toThrow('sends everything in clear');
+    expect(chooseLocation({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });
+    expect(chooseLocation({ store, insecureStore: true }, {})).toMatchObject({ store: { insecure: true } });
   });
 
   it('rejects a store for a command on files, with another command', () => {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { readKeyFile } from '../../src/cli/credential.ts';
-import { readSecretFile } from '../../src/cli/secret-file.ts';
-import { createTextReader } from '../../src/cli/text-reader.ts';
+import { readKeyFile } from '../../src/cli/credential/read-credential.ts';
+import { readSecretFile } from '../../src/cli/files/secret-file.ts';
+import { createTextReader } from '../../src/cli/files/text-reader.ts';
 
 const ENDLESS = '/dev/zero';
 

@@ -7,8 +7,8 @@ import { makeTemporaryFolder } from '../../src/cli/commands/dev/temporary-folder
 import { provideKeyFile } from '../../src/cli/commands/keys/new-credential.ts';
 import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
 import { openErrorFile } from '../../src/cli/commands/transfer/report-import.ts';
-import { reportFailure } from '../../src/cli/report-failure.ts';
-import { writeWholeFile } from '../../src/cli/whole-file.ts';
+import { reportFailure } from '../../src/cli/exit/report-failure.ts';
+import { writeWholeFile } from '../../src/cli/files/whole-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 let folder = '';

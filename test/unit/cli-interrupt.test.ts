@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { endAtSignals, endBySignals, takeSignals } from '../../src/cli/interrupt.ts';
+import { endAtSignals, endBySignals, takeSignals } from '../../src/cli/exit/interrupt.ts';
 
 afterEach(() => {
   takeSignals();

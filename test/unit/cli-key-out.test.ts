@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { reserveKeyFile, withKeyFile } from '../../src/cli/key-out.ts';
+import { reserveKeyFile, withKeyFile } from '../../src/cli/credential/key-out.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = `key_${'a'.repeat(32)}`;

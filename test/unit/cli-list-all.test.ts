@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { listAll } from '../../src/cli/list-all.ts';
+import { listAll } from '../../src/cli/operation/list-all.ts';
+import { viewOf } from '../../src/cli/operation/run-operation.ts';
 import { createItemPrinter } from '../../src/cli/output/print-items.ts';
 import { FORMATS, type Format } from '../../src/cli/output/result-view.ts';
 import { parsePath } from '../../src/cli/output/select-field.ts';
-import { viewOf } from '../../src/cli/run-operation.ts';
 import type { Call, Client } from '../../src/contract/call.ts';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 

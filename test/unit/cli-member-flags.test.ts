@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
-import { FLAGS, GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
+import { FLAGS, GLOBAL_FLAGS } from '../../src/cli/flags/global-flags.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { MAX_INTEGER } from '../../src/contract/page.ts';
 import type { Schema } from '../../src/contract/schema.ts';

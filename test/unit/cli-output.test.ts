@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { viewOf } from '../../src/cli/operation/run-operation.ts';
 import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from '../../src/cli/output/display-width.ts';
 import { createPrinter, wantsColour } from '../../src/cli/output/print-result.ts';
@@ -7,7 +8,6 @@ import { chooseShowing, renderResult } from '../../src/cli/output/render-result.
 import { chooseFormat, FORMATS } from '../../src/cli/output/result-view.ts';
 import { RESULT_VIEWS } from '../../src/cli/output/result-views.ts';
 import { checkField, parsePath, selectField } from '../../src/cli/output/select-field.ts';
-import { viewOf } from '../../src/cli/run-operation.ts';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeStrength, passphraseBits } from '../../src/cli/passphrase-strength.ts';
+import { describeStrength, passphraseBits } from '../../src/cli/credential/passphrase-strength.ts';
 
 describe('passphraseBits', () => {
   it.each([

@@ -3,9 +3,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import os, { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { configFolder } from '../../src/cli/profiles/config-folder.ts';
 import { isProfileName, type Profile, parseProfile, variablesOf } from '../../src/cli/profiles/profile.ts';
-import { openProfileStore, type ProfileStore } from '../../src/cli/profiles/profile-store.ts';
+import { configFolder, openProfileStore, type ProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profile.ts';
 
 const posix = process.platform !== 'win32';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reflowHelp } from '../../src/cli/help.ts';
+import { reflowHelp } from '../../src/cli/help/help.ts';
 
 it('wraps only paragraphs that are too wide', () => {
   const text =

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EXIT_CODES, exitCodeOf } from '../../src/cli/exit-codes.ts';
-import { reportFailure, reportProblem } from '../../src/cli/report-failure.ts';
+import { EXIT_CODES, exitCodeOf } from '../../src/cli/exit/exit-codes.ts';
+import { reportFailure, reportProblem } from '../../src/cli/exit/report-failure.ts';
 import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, TITLES } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -20,6 +20,7 @@ afterEach(() => {
 
 /** The exit code of each problem, as in the README. */
 const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
+  too_expensive: 7,
   invalid_request: 7,
   malformed_json: 7,
   malformed_http: 7,

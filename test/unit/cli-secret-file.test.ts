@@ -3,8 +3,8 @@ import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { reserveFile, writeWholeFile } from '../../src/cli/files/whole-file.ts';
 import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
-import { reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
 import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

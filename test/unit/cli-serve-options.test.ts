@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { devBanner } from '../../src/cli/commands/dev/dev-banner.ts';
 import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
 import { createSweeper, startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
-import { addFlags } from '../../src/cli/global-flags.ts';
-import { parseDuration } from '../../src/cli/quantities.ts';
+import { addFlags } from '../../src/cli/flags/global-flags.ts';
+import { parseDuration } from '../../src/cli/flags/quantities.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
 

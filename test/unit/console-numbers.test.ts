@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { number, relativeTime } from '../../src/console/page/parts/numbers.ts';
+import { relativeTime, wholeNumber } from '../../src/console/page/parts/numbers.ts';
 
 const INTL = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const UNITS = {
@@ -12,7 +12,7 @@ const UNITS = {
 };
 
 test.each([0, 1, 12, 999, 1_000, 20_000, 1_000_000, 1_234_567_890])('%i has the separators of Intl', (value) => {
-  expect(number(value)).toBe(value.toLocaleString('en'));
+  expect(wholeNumber(value)).toBe(value.toLocaleString('en'));
 });
 
 test.each(Object.entries(UNITS))('times in the unit %s read as those of Intl', (unit, size) => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { filterHelp } from '../../src/cli/filter-help.ts';
+import { filterHelp } from '../../src/cli/help/filter-help.ts';
 import { FILTER_EXAMPLES } from '../../src/contract/filter-examples.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
 import { parseJson } from '../../src/core/json/parse.ts';

@@ -106,7 +106,7 @@ describe('a vault that is open', () => {
     const one = await opened(vault.file);
     await read(one, vault.apiKey);
     const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    const { archiveFile } = await import('../../src/cli/archive-file.ts');
+    const { archiveFile } = await import('../../src/cli/files/archive-file.ts');
     await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
     await admin.close();
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
@@ -342,7 +342,7 @@ describe('a vault that is opened', () => {
     const made = await withVault(vault.file, (one) => application(one, vault));
     await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
     const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    const { archiveFile } = await import('../../src/cli/archive-file.ts');
+    const { archiveFile } = await import('../../src/cli/files/archive-file.ts');
     await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
     await admin.close();
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { FORMAT } from '../../src/store/sqlite/file/schema.ts';
+import { FILE_FORMAT } from '../../src/store/sqlite/file/schema.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
@@ -70,5 +70,5 @@ describe.each(frozenFormats())('a frozen vault file of format %i', (format) => {
 });
 
 it('the current format is frozen', () => {
-  expect(frozenFormats()).toContain(FORMAT);
+  expect(frozenFormats()).toContain(FILE_FORMAT);
 });

@@ -1,20 +1,58 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { createQuota } from '../../src/core/quota.ts';
 import { readBody } from '../../src/http/read-body.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 
-it('a body that finds no room can be read later', () => {
+fakeableTimers();
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function requestOf(length: number) {
   const request = new IncomingMessage(new Socket());
-  request.headers['content-length'] = '2';
+  request.headers['content-length'] = String(length);
+  return { request, response: new ServerResponse(request) };
+}
+
+it('a body waits until its account has room', async () => {
+  const { request, response } = requestOf(2);
   request.push('{}');
   request.push(null);
   request.complete = true;
-  const response = new ServerResponse(request);
-  let isFull = true;
-  const budget = { take: (bytes: number) => !isFull || bytes === 0, giveBack: () => undefined };
-  const read = () => readBody(request, response, { limit: 10, budget });
-  expect(read).toThrow('vault_busy');
-  expect(read).toThrow('vault_busy');
-  isFull = false;
-  expect(read()).toEqual({ bodyText: '{}' });
+  const bodies = createQuota({ each: 10, all: 100 });
+  void bodies.take('a', 10);
+  const options = { limit: 10, bodies, account: 'a' };
+  const late = Promise.resolve(readBody(request, response, options)).catch((error) => error.code);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await late).toBe('vault_busy');
+  const soon = readBody(request, response, options);
+  bodies.giveBack('a', 10);
+  expect(await soon).toEqual({ bodyText: '{}' });
+  response.emit('close');
+  expect(bodies.take('a', 10)).toBeUndefined();
+});
+
+it.each([
+  ['a slow body', 15 * 1024, 'request_timeout'],
+  ['a faster body', 32 * 1024, 'read'],
+])('%s: %s bytes a second: %s', async (_what, rate, outcome) => {
+  const length = 10 * rate;
+  const { request, response } = requestOf(length);
+  const reading = readBody(request, response, { limit: length, bodies: createQuota({ each: length, all: length }) });
+  const ended = Promise.resolve(reading).then(
+    () => 'read',
+    (error) => error.code,
+  );
+  for (let second = 0; second < 10; second += 1) {
+    request.push('x'.repeat(rate));
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  request.push(null);
+  expect(await ended).toBe(outcome);
 });

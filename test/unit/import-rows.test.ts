@@ -6,7 +6,7 @@ import { csvRows, parseColumnMap, readCsv } from '../../src/cli/commands/transfe
 import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
 import { type ImportRow, isSameToken } from '../../src/cli/commands/transfer/import-row.ts';
 import { importRows } from '../../src/cli/commands/transfer/import-rows.ts';
-import { decodeText, readLines } from '../../src/cli/commands/transfer/input-file.ts';
+import { decodePieces, readLines } from '../../src/cli/commands/transfer/input-file.ts';
 import type { RowError } from '../../src/cli/commands/transfer/send-row.ts';
 import { TransferRefused } from '../../src/cli/commands/transfer/transfer-refused.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
@@ -56,7 +56,7 @@ describe('readCsv', () => {
       for (;;) yield 'x'.repeat(1024 * 1024);
     };
     await expect(all(readCsv(endless()))).rejects.toMatchObject({ code: 'invalid_data' });
-    const broken = decodeText(piecesOf([Buffer.from('a,b\n'), Buffer.from([0xff])]));
+    const broken = decodePieces(piecesOf([Buffer.from('a,b\n'), Buffer.from([0xff])]));
     await expect(all(readCsv(broken))).rejects.toMatchObject({ message: 'the file is not UTF-8' });
   });
 });
@@ -89,7 +89,7 @@ describe('readLines', () => {
   it('numbers lines, skips empty ones and removes a byte order mark', async () => {
     const bytes = Buffer.from('\ufeffone\r\n\ntwo ✓\nthree');
     const cut = [bytes.subarray(0, 13), bytes.subarray(13, 14), bytes.subarray(14)];
-    const lines = await all(readLines(decodeText(piecesOf(cut))));
+    const lines = await all(readLines(decodePieces(piecesOf(cut))));
     expect(lines.map(({ line, body }) => [line, body])).toEqual([
       [1, 'one'],
       [3, 'two ✓'],
@@ -98,7 +98,7 @@ describe('readLines', () => {
   });
 
   it('rejects input that is not UTF-8', async () => {
-    await expect(all(readLines(decodeText(piecesOf([Buffer.from([0xff, 0x0a])]))))).rejects.toMatchObject({
+    await expect(all(readLines(decodePieces(piecesOf([Buffer.from([0xff, 0x0a])]))))).rejects.toMatchObject({
       code: 'invalid_data',
     });
   });
@@ -417,7 +417,7 @@ describe('a journal', () => {
     const attempt = async () => {
       const journal = await openJournal(path);
       const checkpoint = (done: number, failed: number) => journal.note(done, failed);
-      return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint });
+      return run(vault.client, journal.remaining(rowsOf(nameless(5_000))), { checkpoint });
     };
     expect((await attempt()).stoppedBy).toBeInstanceOf(TransferRefused);
     expect(vault.tokens.size).toBe(2_400);
@@ -432,16 +432,16 @@ describe('a journal', () => {
   it('rejects another file, a shorter file and an invalid journal', async () => {
     const path = place();
     const journal = await openJournal(path);
-    await all(journal.left(rowsOf(nameless(3))));
+    await all(journal.remaining(rowsOf(nameless(3))));
     await journal.note(3, 1);
     expect((await openJournal(path)).refused).toBe(1);
-    await expect(openJournal(path).then((again) => all(again.left(rowsOf(numbered(3)))))).rejects.toMatchObject({
+    await expect(openJournal(path).then((again) => all(again.remaining(rowsOf(numbered(3)))))).rejects.toMatchObject({
       code: 'conflict',
     });
-    await expect(openJournal(path).then((again) => all(again.left(rowsOf(nameless(2)))))).rejects.toMatchObject({
+    await expect(openJournal(path).then((again) => all(again.remaining(rowsOf(nameless(2)))))).rejects.toMatchObject({
       code: 'conflict',
     });
-    expect(await openJournal(path).then((again) => all(again.left(rowsOf(nameless(4)))))).toHaveLength(1);
+    expect(await openJournal(path).then((again) => all(again.remaining(rowsOf(nameless(4)))))).toHaveLength(1);
     writeFileSync(path, '{"version":1}');
     await expect(openJournal(path)).rejects.toMatchObject({ code: 'invalid_data' });
     expect(existsSync(path) && readFileSync(path, 'utf8')).toBe('{"version":1}');

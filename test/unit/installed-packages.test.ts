@@ -5,8 +5,8 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import lockfile from '../../package-lock.json' with { type: 'json' };
-import { billOfMaterials } from '../../scripts/bill-of-materials.js';
-import { ROOT } from '../../scripts/build-output.js';
+import { billOfMaterials, type LockedPackage } from '../../scripts/bill-of-materials.ts';
+import { ROOT } from '../../scripts/build-output.ts';
 import { sodiumVersion } from '../../src/keyring/sodium.ts';
 
 interface Locked {
@@ -92,13 +92,14 @@ interface Component {
 }
 
 it('the bill of materials has the hash of each package, and the C libraries in them', async () => {
-  const packages: readonly (readonly [string, Locked])[] = Object.entries(lockfile.packages);
-  const shipped = packages.filter(([name, { dev }]) => name !== '' && dev !== true);
+  const { '': own, ...packages } = lockfile.packages;
+  const entries = Object.entries<Locked & Omit<LockedPackage, 'name'>>(packages);
+  const shipped = entries.filter(([, { dev }]) => dev !== true);
   const named = shipped.map(([folder, entry]) => ({ ...entry, name: folder.replace('node_modules/', '') }));
   const { components }: { readonly components: readonly Component[] } = JSON.parse(await billOfMaterials(named));
   const found = new Map(components.map((each) => [each.name, each]));
   expect([...found.keys()]).toEqual(named.map(({ name }) => name));
-  for (const { name, integrity = '' } of named) {
+  for (const { name, integrity } of named) {
     const content = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex');
     expect(found.get(name)?.hashes).toEqual([{ alg: 'SHA-512', content }]);
   }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { runKeyCommand } from '../../src/cli/key-command.ts';
+import { runKeyCommand } from '../../src/cli/credential/key-command.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createLines } from '../../src/core/in-line.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { type Core, DAY, openCore, rule } from './core-fixture.ts';
 
@@ -134,38 +133,5 @@ describe('a page with much data', () => {
     const keys = [core.key, core.key, other, other];
     const { bytesAtOnce } = await watch(() => Promise.all(keys.map((key) => core.call(key, 'listTokens'))));
     expect(bytesAtOnce).toBeLessThan(1.5 * 1024 * 1024);
-  });
-});
-
-describe('a queue', () => {
-  it('runs calls with the same name in order and others at once', async () => {
-    const inLine = createLines(1_000);
-    const done: string[] = [];
-    let open: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    const first = inLine('a', () => gate.then(() => done.push('a1')));
-    const failing = inLine('a', async () => {
-      done.push('a2');
-      throw new Error('a2');
-    });
-    const third = inLine('a', async () => done.push('a3'));
-    await inLine('b', async () => done.push('b'));
-    expect(done).toEqual(['b']);
-    open();
-    await first;
-    await expect(failing).rejects.toThrow('a2');
-    await third;
-    expect(done).toEqual(['b', 'a1', 'a2', 'a3']);
-  });
-
-  it('rejects a call that waits too long', async () => {
-    const inLine = createLines(20);
-    const first = inLine('a', () => new Promise((resolve) => setTimeout(resolve, 60)));
-    const late = inLine('a', async () => 'ran');
-    await expect(late).rejects.toMatchObject({ code: 'vault_busy' });
-    await first;
-    expect(await inLine('a', async () => 'ran')).toBe('ran');
   });
 });

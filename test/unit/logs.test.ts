@@ -43,6 +43,12 @@ const readOnce = (operation: 'getToken' | 'listTokens', id?: string) =>
 const briefly = ({ data }: { readonly data: readonly Entry[] }) =>
   data.map(({ operation, entity_id }) => [operation, entity_id].join(' '));
 
+/** Returns a waiting caller; by default, each number has an account and a tenant of its own. */
+const watching = (n: number, over: { readonly account?: string; readonly tenant_id?: string }) => ({
+  ...{ account: `a${n}`, tenant_id: `t${n}`, isAbandoned: () => false },
+  ...over,
+});
+
 describe('the log', () => {
   it('reports who did what to which, newest first', async () => {
     const backend = String(
@@ -407,18 +413,30 @@ describe('a waiting call', () => {
     expect((await call()).status).toBe(403);
   });
 
-  it('is rejected when 64 others wait', async () => {
+  it.each([
+    ['8 others of its account', 8, { account: 'a', tenant_id: 't' }, { account: 'b', tenant_id: 't' }],
+    ['32 others of its tenant', 32, { tenant_id: 't' }, { tenant_id: 'u' }],
+    ['64 others', 64, {}, undefined],
+  ])('is rejected when %s wait', async (_what, most, same, other) => {
     const watch = createLogWatch({ auditHead: async () => ({ ...START, at: 0 }) });
-    const waits = Array.from({ length: 64 }, () => watch.changed(0, 100));
-    await expect(watch.changed(0, 1)).rejects.toMatchObject({ code: 'too_many_requests' });
+    const waits = Array.from({ length: most }, (_, n) => watch.changed(0, 100, watching(n, same)));
+    await expect(watch.changed(0, 1, watching(most, same))).rejects.toMatchObject({ code: 'too_many_requests' });
+    if (other !== undefined) expect(await watch.changed(0, 1, watching(most, other))).toBe(false);
     expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));
-    expect(await watch.changed(0, 1)).toBe(false);
+    expect(await watch.changed(0, 1, watching(0, same))).toBe(false);
+  });
+
+  it('ends soon after its client has left', async () => {
+    const watch = createLogWatch({ auditHead: async () => ({ ...START, at: 0 }) });
+    const began = performance.now();
+    await watch.changed(0, 60_000, { ...watching(0, {}), isAbandoned: () => true });
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it('ends when all waits end, and later calls do not wait', async () => {
     const watch = createLogWatch({ auditHead: async () => ({ ...START, at: 0 }) });
-    const waits = Array.from({ length: 3 }, () => watch.changed(0, 60_000));
+    const waits = Array.from({ length: 3 }, () => watch.changed(0, 60_000, watching(0, {})));
     watch.end();
-    expect(await Promise.all([...waits, watch.changed(0, 60_000)])).toEqual([true, true, true, true]);
+    expect(await Promise.all([...waits, watch.changed(0, 60_000, watching(0, {}))])).toEqual([true, true, true, true]);
   });
 });

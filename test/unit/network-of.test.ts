@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { createFailureLimit } from '../../src/http/failure-limit.ts';
 import { createLineLimit, MAX_LINES } from '../../src/http/line-limit.ts';
 import { networkOf } from '../../src/http/network-of.ts';
 
@@ -28,10 +27,4 @@ it('all addresses of a network share its lines', () => {
   expect(limit.count('2001:db8:1:3::1')).toBe(true);
   limit.end();
   expect(reported).toEqual([['2001:db8:1:2::/64', PEERS.length - MAX_LINES]]);
-});
-
-it('all addresses of a network share its failed authentications', () => {
-  const count = createFailureLimit();
-  expect(PEERS.filter((peer) => count(peer) === undefined)).toHaveLength(20);
-  expect(count('2001:db8:1:3::1')).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { COMPLETION_SCRIPTS } from '../../src/cli/completion/completion.ts';
-import { inOwnName } from '../../src/cli/own-name.ts';
+import { inOwnName } from '../../src/cli/help/in-own-name.ts';
 
 it.each([
   ['vault: no vault at v.db', 'token-vault: no vault at v.db'],

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { directClient } from '../../src/client/direct.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';

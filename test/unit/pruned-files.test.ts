@@ -1,9 +1,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { backUpVault, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault } from '../../src/vault/vault.ts';

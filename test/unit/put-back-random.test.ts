@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { insertRow, type KeptTable, keepRows } from '../checks/put-back.ts';

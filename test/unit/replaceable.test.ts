@@ -7,7 +7,7 @@ import { openLogFile } from '../../src/cli/commands/serve/log-file.ts';
 import { writeReadyFile } from '../../src/cli/commands/serve/ready-file.ts';
 import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
 import { openErrorFile } from '../../src/cli/commands/transfer/report-import.ts';
-import { reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
+import { reserveFile, writeWholeFile } from '../../src/cli/files/whole-file.ts';
 import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../../src/paths/replaceable.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { assertPrivate, readSecretFile, readSmallFile } from '../../src/cli/secret-file.ts';
+import { assertPrivate, readSecretFile, readSmallFile } from '../../src/cli/files/secret-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const USER = 1000;

@@ -3,7 +3,7 @@ import { link, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { assertOnePath } from '../../src/store/sqlite/file/assert-one-path.ts';
-import { checkFile } from '../../src/store/sqlite/file/check-file.ts';
+import { checkOpenable } from '../../src/store/sqlite/file/check-openable.ts';
 import { connect, setPragmas } from '../../src/store/sqlite/file/connect.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { bindingRuns, loadDriver } from '../../src/store/sqlite/file/driver.ts';
@@ -226,7 +226,7 @@ describe('openVaultFile', () => {
     expect(() => assertOnePath(file, found, isMounted)).toThrow(`${file} is a mount point`);
     expect(() => assertOnePath(file, found, () => false)).not.toThrow();
     await link(file, join(dirname(file), 'backup.db'));
-    expect(checkFile(file, { isOnlyRead: true }).nlink).toBe(2n);
+    expect(checkOpenable(file, { isOnlyRead: true }).nlink).toBe(2n);
   });
 
   it('gives up on a file that another process holds', async () => {

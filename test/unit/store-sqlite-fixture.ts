@@ -6,7 +6,7 @@ import { onTestFinished, vi } from 'vitest';
 import type { VaultHeader } from '../../src/core/ports.ts';
 import { Session } from '../../src/store/sqlite/commit/session.ts';
 import { threadedStore } from '../../src/store/sqlite/commit/threaded-store.ts';
-import { PathWatch } from '../../src/store/sqlite/file/check-file.ts';
+import { PathWatch } from '../../src/store/sqlite/file/check-openable.ts';
 import { connect, setPragmas } from '../../src/store/sqlite/file/connect.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { type Connection, loadDriver } from '../../src/store/sqlite/file/driver.ts';

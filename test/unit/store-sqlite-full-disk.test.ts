@@ -2,7 +2,7 @@ import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { cannotMake } from '../../src/cli/whole-file.ts';
+import { cannotMake } from '../../src/cli/files/whole-file.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { Checkpointer } from '../../src/store/sqlite/commit/checkpointer.ts';

@@ -3,7 +3,7 @@ import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { writeWholeFile } from '../../src/cli/whole-file.ts';
+import { writeWholeFile } from '../../src/cli/files/whole-file.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -4,7 +4,7 @@ import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
 import { applicationType, tokenType } from '../../src/store/rows/columns.ts';
-import type { Fragment, Parameter } from '../../src/store/rows/fragment.ts';
+import type { Fragment, SqlParameter } from '../../src/store/rows/fragment.ts';
 import { successor, toQuery } from '../../src/store/rows/token-query.ts';
 import { APPLICATION_TYPE_CODES, TOKEN_TYPE_CODES } from '../../src/store/rows/type-codes.ts';
 import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
@@ -71,7 +71,7 @@ describe('a plan', () => {
     const run = (all: readonly PlannedCondition[], expected: number) => {
       const read = ({ sql, params }: Fragment) =>
         connection
-          .prepare<Parameter[], readonly number[]>(sql)
+          .prepare<SqlParameter[], readonly number[]>(sql)
           .raw()
           .all(...params);
       const plan = planTokens({ tenant: 1, all, sets: () => [0] }, NOW, 60, () => expected);
@@ -98,7 +98,7 @@ describe('a plan', () => {
       const plan = planTokens({ tenant: 1, all, visible, sets: () => visible ?? [0] }, NOW, 20, () => 1);
       const steps = [plan.list, plan.total].map(({ sql, params } = NONE) =>
         connection
-          .prepare<Parameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+          .prepare<SqlParameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
           .all(...params)
           .map(({ detail }) => detail),
       );
@@ -129,7 +129,7 @@ describe('a plan', () => {
     const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
       const { sql, params } = planScan({ tenant: 1, all: [type, one], sets: () => [0] }, after, NOW);
       return connection
-        .prepare<Parameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+        .prepare<SqlParameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...params)
         .map(({ detail }) => detail)
         .filter((detail) => / t /.test(detail) || detail.includes('ORDER'));
@@ -142,7 +142,7 @@ describe('a plan', () => {
     const tenant = 424_242;
     for (const all of [[], [type], [one], [many], [ids], [{ id_prefix: 'a' }], [{ id_prefix: '' }], [one, type, ids]]) {
       for (const anyOf of [undefined, [[type, one], [ids]]]) {
-        const counted: (readonly Parameter[])[] = [];
+        const counted: (readonly SqlParameter[])[] = [];
         const query = { tenant, all, sets: () => [0, 1], ...(anyOf && { anyOf }) };
         const plan = planTokens(query, NOW, 20, (fragment) => counted.push(fragment.params));
         const walk = planWalk(query, undefined, NOW, () => 5000);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { readBase, sealBase } from '../../src/core/audit/base.ts';
 import { createSums, decodeState, encodeState } from '../../src/core/audit/sums.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { WRITTEN } from '../checks/paths-things.ts';
 
 /** The flags with a path that no command creates or replaces, and why. */

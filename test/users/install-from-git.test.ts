@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { blocksOf, npmPlace, POSIX, shell } from './page-fixture.ts';
 
 /** npm clones the last commit of this checkout, installs what builds it, and builds. Needs npm's registry or its cache. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

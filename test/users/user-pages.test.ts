@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { ROOT } from '../../scripts/build-output.js';
+import { ROOT } from '../../scripts/build-output.ts';
 import { isThere, VAULT_BIN } from '../process/cli-fixture.ts';
 import { startServe } from '../scripts/run-script.ts';
 import { blocksOf, machine, npmPlace, POSIX, pageOf, shell } from './page-fixture.ts';

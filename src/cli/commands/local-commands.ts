@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Finish } from '../exit-codes.ts';
+import type { Finish } from '../exit/exit-codes.ts';
 import type { Define } from './subcommand.ts';
 
 /** The subcommands without an endpoint. */

@@ -1,15 +1,16 @@
+import type { Credential } from '../../keyring/credential.ts';
 import type { VaultAdmin } from '../../vault/admin.ts';
 import type { VaultPlace } from '../../vault/place.ts';
-import { type Credential, readCredential } from '../credential.ts';
-import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../global-flags.ts';
-import { chooseFile, choosePlace } from '../target.ts';
+import { readCredential } from '../credential/read-credential.ts';
+import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../flags/global-flags.ts';
+import { chooseFile, chooseLocation } from '../flags/target.ts';
 import { type CommandLine, type Printing, printing } from './printing.ts';
 import type { Define } from './subcommand.ts';
 
-/** The place of a vault, and the credential that opens it. */
-export type Opening<Place extends VaultPlace = VaultPlace> = Place & { readonly credential: Credential };
+/** The location of a vault, and the credential that opens it. */
+export type Opening<Location extends VaultPlace = VaultPlace> = Location & { readonly credential: Credential };
 
-type FilePlace = Extract<VaultPlace, { readonly file: string }>;
+type FileLocation = Extract<VaultPlace, { readonly file: string }>;
 
 /** A subcommand that works on the vault itself. The flags that open the vault follow its own flags. */
 interface OnVault<Parts extends readonly unknown[], Result extends object>
@@ -24,25 +25,25 @@ interface OnVault<Parts extends readonly unknown[], Result extends object>
 
 /** Returns the function that defines a subcommand for a file or a database. */
 export function onVault<Result extends object>(row: OnVault<[Opening], Result>): Define {
-  return onPlace(row, choosePlace);
+  return onLocation(row, chooseLocation);
 }
 
 /** Returns the function that defines a subcommand for a file. `storeHint` is what to do with a database. */
-export function onFile(row: OnVault<[Opening<FilePlace>], object>, storeHint?: string): Define {
-  return onPlace(row, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }));
+export function onFile(row: OnVault<[Opening<FileLocation>], object>, storeHint?: string): Define {
+  return onLocation(row, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }));
 }
 
-function onPlace<Place extends VaultPlace, Result extends object>(
-  { prepare, ...row }: OnVault<[Opening<Place>], Result>,
-  choose: (flags: GlobalFlags, env: Environment) => Place,
+function onLocation<Location extends VaultPlace, Result extends object>(
+  { prepare, ...row }: OnVault<[Opening<Location>], Result>,
+  choose: (flags: GlobalFlags, env: Environment) => Location,
 ): Define {
   return printing<Result>({
     ...row,
     flags: { ...row.flags, ...FLAGS.file, ...FLAGS.profile },
     async work(line) {
       const work = await prepare(line);
-      const place = choose(line.flags, line.env);
-      return work({ ...place, credential: await readCredential(place, line.flags, line.env) });
+      const location = choose(line.flags, line.env);
+      return work({ ...location, credential: await readCredential(location, line.flags, line.env) });
     },
   });
 }

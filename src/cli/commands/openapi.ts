@@ -1,9 +1,9 @@
 import { openApiText } from '../../contract/openapi/openapi.ts';
 import { Fault } from '../../core/fault.ts';
 import { checkHeaderPrefix } from '../../http/daemon-options.ts';
-import { FLAGS, flag } from '../global-flags.ts';
+import { FLAGS, flag } from '../flags/global-flags.ts';
+import { VERSION } from '../help/version.ts';
 import { writeOut } from '../output/standard-output.ts';
-import { VERSION } from '../version.ts';
 import { subcommand } from './subcommand.ts';
 
 const OPENAPI_FLAGS = {

@@ -1,6 +1,6 @@
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
-import type { ExitCode } from '../exit-codes.ts';
-import { FLAGS, type FlagRows, readFlags } from '../global-flags.ts';
+import type { ExitCode } from '../exit/exit-codes.ts';
+import { FLAGS, type FlagRows, readFlags } from '../flags/global-flags.ts';
 import type { ItemPrinter } from '../output/print-items.ts';
 import { createListPrinter, createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';

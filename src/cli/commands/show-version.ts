@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import type { ExitCode } from '../exit-codes.ts';
-import { addFlags, FLAGS, typedFlags } from '../global-flags.ts';
+import type { ExitCode } from '../exit/exit-codes.ts';
+import { addFlags, FLAGS, typedFlags } from '../flags/global-flags.ts';
+import { VERSION } from '../help/version.ts';
 import { createPrinter } from '../output/print-result.ts';
 import { RESULT_VIEWS } from '../output/result-views.ts';
-import { VERSION } from '../version.ts';
 
 /**
  * `vault --version --output json`: prints the versions of this program and of its runtime. `vault --version` alone

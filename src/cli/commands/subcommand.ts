@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ChildExitCode, ExitCode, Finish } from '../exit-codes.ts';
+import type { ChildExitCode, ExitCode, Finish } from '../exit/exit-codes.ts';
 import {
   addFlags,
   type Environment,
@@ -8,7 +8,7 @@ import {
   type GlobalFlags,
   readFlags,
   typedFlags,
-} from '../global-flags.ts';
+} from '../flags/global-flags.ts';
 
 /** The parsed line of a subcommand. */
 export interface ParsedLine<Flags extends object> {

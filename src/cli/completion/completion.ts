@@ -1,7 +1,7 @@
 import { Fault } from '../../core/fault.ts';
 import { subcommand } from '../commands/subcommand.ts';
+import { inOwnName } from '../help/in-own-name.ts';
 import { writeOut } from '../output/standard-output.ts';
-import { inOwnName } from '../own-name.ts';
 import type { Suggestions } from './suggest.ts';
 
 /**

@@ -5,7 +5,7 @@ import { QUERY_FIELDS } from '../../core/search/parse-query.ts';
 import { KEY_NAMES, SHELLS } from '../commands/dev/env.ts';
 import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
 import { memberFlags } from '../derive/member-flags.ts';
-import { addFlags, type Environment, GLOBAL_FLAGS } from '../global-flags.ts';
+import { addFlags, type Environment, GLOBAL_FLAGS } from '../flags/global-flags.ts';
 import { FORMATS } from '../output/result-view.ts';
 import { allEntries, type Entry, NOUNS, type NounRow, nounOf } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
@@ -28,24 +28,24 @@ export async function suggest(typed: readonly string[], env: Environment): Promi
   const last = typed.at(-1) ?? '';
   // The PowerShell script passes an empty argument as two quotation marks.
   const current = last === '""' ? '' : last;
-  const place = await findPlace(typed.slice(0, -1));
-  if (place.flag !== undefined) return fromSource(flagValues(place.words, place.flag), current, env);
+  const position = await findPosition(typed.slice(0, -1));
+  if (position.flag !== undefined) return fromSource(flagValues(position.words, position.flag), current, env);
   const [name = '', value] = splitAtEquals(current);
   if (value !== undefined) {
-    const flag = place.options.find((option) => option.long === name);
-    const found = flag === undefined ? [] : await fromSource(flagValues(place.words, flag), value, env);
+    const flag = position.options.find((option) => option.long === name);
+    const found = flag === undefined ? [] : await fromSource(flagValues(position.words, flag), value, env);
     return found === 'files' ? found : found.map((one) => ({ ...one, value: `${name}=${one.value}` }));
   }
-  if (current.startsWith('-')) return starting(current, place.options.map(describeFlag));
-  if (place.entry === undefined) return starting(current, nextWords(place.words));
-  return fromSource(argumentValues(place.words, place.given), current, env);
+  if (current.startsWith('-')) return starting(current, position.options.map(describeFlag));
+  if (position.entry === undefined) return starting(current, nextWords(position.words));
+  return fromSource(argumentValues(position.words, position.given), current, env);
 }
 
 /**
  * Parses the words before the cursor. Resolves to the words of the subcommand (with aliases resolved), its entry and
  * its options, the flag whose value is at the cursor, and the number of arguments.
  */
-async function findPlace(before: readonly string[]) {
+async function findPosition(before: readonly string[]) {
   const typed = before[0] === 'help' ? before.slice(1) : before;
   const root = new Command();
   addFlags(root, GLOBAL_FLAGS);
@@ -152,9 +152,9 @@ function flagValues(words: readonly string[], flag: Option): ValueSource {
 }
 
 /** Returns the source of an argument's values; an empty list for ids, which only an open vault knows. */
-function argumentValues(words: readonly string[], place: number): ValueSource {
+function argumentValues(words: readonly string[], index: number): ValueSource {
   const line = words.join(' ');
-  return place === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
+  return index === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
 }
 
 const BOOLEANS = ['true', 'false'] as const;

@@ -2,7 +2,7 @@ import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../../contract/patterns.ts';
 import { Fault } from '../../core/fault.ts';
-import type { ReadText } from '../text-reader.ts';
+import type { ReadText } from '../files/text-reader.ts';
 import { type Clearing, readClearing } from './clearing.ts';
 import { flagToJson, splitPair } from './flag-to-json.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';

@@ -5,8 +5,8 @@ import { JsonNumber } from '../../core/json/kind.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { formatInstant } from '../../core/time.ts';
 import { wallTime } from '../../core/timers.ts';
-import { parseDuration } from '../quantities.ts';
-import type { ReadText } from '../text-reader.ts';
+import type { ReadText } from '../files/text-reader.ts';
+import { parseDuration } from '../flags/quantities.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
 import { shorthandToJson } from './shorthand.ts';
 

@@ -21,8 +21,8 @@ export function memberNamer(id: OperationId, { members, body }: Pick<CommandInpu
     const isArgument = Object.hasOwn(row.params?.properties ?? {}, head);
     const flag = flags.find((one) => members[one.name] !== undefined) ?? (isArgument ? undefined : flags[0]);
     if (flag === undefined) return path;
-    const place = flag.repeatable && flag.kind !== 'pairs' ? inside.shift() : undefined;
-    const which = place === undefined || isAlone(members[flag.name] ?? []) ? '' : ` (value ${Number(place) + 1})`;
+    const index = flag.repeatable && flag.kind !== 'pairs' ? inside.shift() : undefined;
+    const which = index === undefined || isAlone(members[flag.name] ?? []) ? '' : ` (value ${Number(index) + 1})`;
     return [`--${flag.name}${which}`, inside.join('.')].filter((part) => part !== '').join(' ');
   };
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
-import type { Finish } from '../exit-codes.ts';
-import { addFlags, append, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
-import { runOperation } from '../run-operation.ts';
+import type { Finish } from '../exit/exit-codes.ts';
+import { addFlags, append, FLAGS, VAULT_FLAGS } from '../flags/global-flags.ts';
+import { runOperation } from '../operation/run-operation.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-flags.ts';

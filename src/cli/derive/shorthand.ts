@@ -17,7 +17,7 @@ const FILLED: Readonly<Record<string, (position: number) => string>> = {
  * permissions=token:read,token:create`. The names of the words are the members of `schema`. The values of a list are
  * separated by commas or given by several words, whose name may be in the singular. An object in a list is written as
  * its required members with colons between them (`condition=container:starts_with:/pci/`). `position` is the object's
- * place among those of the flag, from 1. Throws the fault `usage`, which names the word and the expected form.
+ * position among those of the flag, from 1. Throws the fault `usage`, which names the word and the expected form.
  */
 export function shorthandToJson(flag: string, schema: Schema, text: string, position: number): string {
   const given = new Map<string, string[]>();

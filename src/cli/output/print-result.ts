@@ -1,5 +1,6 @@
 import { Fault } from '../../core/fault.ts';
 import { parseJson } from '../../core/json/parse.ts';
+import { report } from '../exit/report-failure.ts';
 import {
   type Environment,
   FLAGS,
@@ -7,8 +8,7 @@ import {
   type GlobalFlags,
   isSwitchedOn,
   type KeyOutFlags,
-} from '../global-flags.ts';
-import { report } from '../report-failure.ts';
+} from '../flags/global-flags.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';

@@ -8,7 +8,7 @@ import { nearestHint } from '../../core/nearest-name.ts';
 export type Step = string | number;
 
 /** Matches a step: `name`, `[0]` or `["any name"]`. A dot precedes a name after the first. */
-const STEP = /\.?(?<name>[^.[\]"]+)|\[(?<place>\d+)\]|\["(?<quoted>[^"]*)"\]/y;
+const STEP = /\.?(?<name>[^.[\]"]+)|\[(?<index>\d+)\]|\["(?<quoted>[^"]*)"\]/y;
 
 /** Returns the steps of a path such as `data.cards[0]["odd.name"]`. Throws the fault `usage` for a malformed path. */
 export function parsePath(path: string): readonly Step[] {
@@ -17,7 +17,7 @@ export function parsePath(path: string): readonly Step[] {
   while (STEP.lastIndex < path.length) {
     const groups = STEP.exec(path)?.groups;
     if (groups === undefined) throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
-    steps.push(groups['place'] === undefined ? (groups['name'] ?? groups['quoted'] ?? '') : Number(groups['place']));
+    steps.push(groups['index'] === undefined ? (groups['name'] ?? groups['quoted'] ?? '') : Number(groups['index']));
   }
   if (steps.length > 0 && !path.startsWith('.')) return steps;
   throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');

@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
-import { isFullDisk } from '../error-reason.ts';
+import { isFullDisk } from '../exit/error-reason.ts';
 
 const STDOUT = 1;
 
@@ -12,7 +12,7 @@ const PIPE_BYTES = 16 * 1024;
  * The number of bytes that may still bypass `process.stdout`. It is 0 after the first write through `process.stdout`,
  * to keep the order of the output.
  */
-let room = 0;
+let bytesAtOnce = 0;
 
 /** Whether the program has used one of Node's streams, so that text may still be in a buffer. */
 let hasStreams = true;
@@ -22,7 +22,7 @@ let hasStreams = true;
  * usually the only ones, then bypass `process.stdout`, whose creation takes a fifth of Node's start-up time.
  */
 export function ownStandardOutput(): void {
-  room = PIPE_BYTES;
+  bytesAtOnce = PIPE_BYTES;
   hasStreams = !['stdout', 'stderr'].every(watch);
 }
 
@@ -54,12 +54,12 @@ export function isTerminal(): boolean {
 
 /** Writes as many bytes as fit at once, without `process.stdout`. Returns their number; the caller writes the rest. */
 export function writeAtOnce(bytes: Uint8Array): number {
-  const before = room;
-  room = 0;
+  const before = bytesAtOnce;
+  bytesAtOnce = 0;
   if (bytes.length > before || !isFileOrPipe()) return 0;
   try {
     const written = writeSync(STDOUT, bytes);
-    if (written === bytes.length) room = before - written;
+    if (written === bytes.length) bytesAtOnce = before - written;
     return written;
   } catch (error) {
     if (errorCode(error) === 'EAGAIN') return 0;

@@ -3,12 +3,12 @@ import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
-import { reasonOf } from '../error-reason.ts';
-import type { Environment } from '../global-flags.ts';
-import { assertPrivate } from '../secret-file.ts';
-import { checkPath } from '../typed-paths.ts';
-import { cannotMake, writeWholeFile } from '../whole-file.ts';
-import { configFolder } from './config-folder.ts';
+import { homeFolder } from '../../paths/home-folder.ts';
+import { reasonOf } from '../exit/error-reason.ts';
+import { assertPrivate } from '../files/secret-file.ts';
+import { checkPath } from '../files/typed-paths.ts';
+import { cannotMake, writeWholeFile } from '../files/whole-file.ts';
+import type { Environment } from '../flags/global-flags.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 /**
@@ -133,4 +133,28 @@ async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {
       cause: error,
     });
   });
+}
+
+const FOLDER = 'token-vault';
+
+/**
+ * Returns the folder of the user's profiles; undefined for a user without a home folder, who has no profiles.
+ * VAULT_CONFIG_DIR names the folder itself. XDG_CONFIG_HOME names the folder above it, and must be absolute, as the XDG
+ * Base Directory Specification requires.
+ */
+export function configFolder(
+  env: Environment,
+  system: NodeJS.Platform = process.platform,
+  findHome = homeFolder,
+): string | undefined {
+  const { VAULT_CONFIG_DIR, XDG_CONFIG_HOME = '', APPDATA } = env;
+  if (VAULT_CONFIG_DIR) return VAULT_CONFIG_DIR;
+  const inHome = (...names: readonly string[]) => {
+    const home = findHome();
+    return home && path.join(home, ...names);
+  };
+  if (system === 'darwin') return inHome('Library', 'Preferences', FOLDER);
+  if (system === 'win32')
+    return APPDATA ? path.join(APPDATA, FOLDER, 'Config') : inHome('AppData', 'Roaming', FOLDER, 'Config');
+  return path.isAbsolute(XDG_CONFIG_HOME) ? path.join(XDG_CONFIG_HOME, FOLDER) : inHome('.config', FOLDER);
 }

@@ -1,5 +1,5 @@
 import { parseText } from '../../client/decode-problem.ts';
-import type { Environment } from '../global-flags.ts';
+import type { Environment } from '../flags/global-flags.ts';
 
 /** The members of a profile, each with the environment variable that it sets. */
 export const PROFILE_VARIABLES = {

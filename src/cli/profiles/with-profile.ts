@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../flags/global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
 /** The variables that name a vault. */

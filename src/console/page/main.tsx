@@ -11,6 +11,6 @@ startKeys();
 void openSession();
 // Keep the empty shell of index.html until the page knows whether it is open.
 await untilKnown();
-const place = document.getElementById('console');
-place?.replaceChildren();
-if (place !== null) render(<Shell />, place);
+const root = document.getElementById('console');
+root?.replaceChildren();
+if (root !== null) render(<Shell />, root);

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Application } from '../../client/create-client.ts';
 import { useKeys } from './keys.ts';
-import { CommandLine } from './parts/pieces.tsx';
+import { AsCommand } from './parts/pieces.tsx';
 import { toast } from './parts/toast.tsx';
 
 interface Owner {
@@ -32,18 +32,18 @@ export function NewKey() {
 
 function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const place = useRef<HTMLElement>(null);
+  const element = useRef<HTMLElement>(null);
   // Disable Esc, which would lose the key.
   useKeys({ Escape: () => undefined });
 
   function forget() {
     apiKey = '';
-    place.current?.replaceChildren();
+    element.current?.replaceChildren();
     owner.value = undefined;
   }
 
   useLayoutEffect(() => {
-    place.current?.replaceChildren(apiKey);
+    element.current?.replaceChildren(apiKey);
     return forget;
   }, []);
   // Open before the next key press, which would otherwise reach the page behind.
@@ -60,7 +60,7 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
       <h2 id="new-key-title">New API key of {name}</h2>
       <p>It is shown only once. The vault stores only its hash.</p>
       <p>
-        <code class="new-key" ref={place} />
+        <code class="new-key" ref={element} />
       </p>
       <div class="buttons">
         {isSecureContext && (
@@ -75,7 +75,7 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
       <p class="note">
         Browser extensions and clipboard histories can read it. To write the next key to a file that only you can read:
       </p>
-      <CommandLine text={command} />
+      <AsCommand text={command} />
     </dialog>
   );
 }

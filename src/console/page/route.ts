@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
  * The state that the address contains: ids, types, containers, metadata filters and cursors, but never the data of a
  * token.
  */
-export interface Route {
+export interface ScreenRoute {
   readonly screen: string;
   readonly query: Readonly<Record<string, string>>;
 }
@@ -12,7 +12,7 @@ export interface Route {
 const BASE = '/ui/';
 const FIRST_SCREEN = 'tokens';
 
-function read(): Route {
+function read(): ScreenRoute {
   const screen = location.pathname.slice(BASE.length) || FIRST_SCREEN;
   return { screen, query: Object.fromEntries(new URLSearchParams(location.search)) };
 }

@@ -1,5 +1,5 @@
 import { Applications } from './apps/applications.tsx';
-import { Audit } from './audit/audit.tsx';
+import { AuditLog } from './audit/audit-log.tsx';
 import { DevTools } from './dev/dev-tools.tsx';
 import { Health } from './health/health.tsx';
 import { SeeAs } from './see-as/see-as.tsx';
@@ -21,7 +21,7 @@ export const SCREENS: readonly ScreenRow[] = [
   { id: 'tokens', name: 'Tokens', key: 't', show: Tokens },
   { id: 'see-as', name: 'See as', key: 's', show: SeeAs },
   { id: 'applications', name: 'Applications', key: 'a', show: Applications },
-  { id: 'audit', name: 'Audit', key: 'l', show: Audit },
+  { id: 'audit', name: 'Audit', key: 'l', show: AuditLog },
   { id: 'usage', name: 'Usage', key: 'u', show: Usage },
   { id: 'dev', name: 'Dev tools', key: 'd', show: DevTools, needs: ({ dev }) => dev },
   { id: 'health', name: 'Health', key: 'h', show: Health },

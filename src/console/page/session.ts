@@ -4,7 +4,7 @@ import type { Permission } from '../../contract/permissions.ts';
 import { type OpenedReply, opened, postSession, request, SECRET } from './opening.ts';
 
 /** An API key that the server half keeps for this session. The page never gets the key. */
-export type Identity = { readonly n: number } & Partial<
+export type HeldIdentity = { readonly n: number } & Partial<
   Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
 >;
 
@@ -16,7 +16,7 @@ export interface About {
   readonly audit_level?: string;
   /** Whether the console has the key of the file. */
   readonly file: boolean;
-  readonly identities: readonly Identity[];
+  readonly identities: readonly HeldIdentity[];
 }
 
 export type SessionState =

@@ -1,18 +1,16 @@
 import { useErrorBoundary, useState } from 'preact/hooks';
-import { ClockLine } from './dev/clock-line.tsx';
-import { Identities } from './identities.tsx';
+import { clock, spanOf, useClock } from './dev/clock-state.ts';
+import { IdentityChoice } from './identity-choice.tsx';
 import { KeyList, openKeyList } from './key-list.tsx';
 import { useKeys } from './keys.ts';
 import { reload } from './loaded.ts';
-import { Locked } from './locked.tsx';
 import { NewKey } from './new-key.tsx';
 import { Palette } from './palette.tsx';
-import { Mark } from './parts/mark.tsx';
 import { Key, Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
 import { SCREENS } from './screens.ts';
-import { type About, lock, session } from './session.ts';
+import { type About, lock, type SessionState, session } from './session.ts';
 import { ThemeChoice } from './theme.tsx';
 
 /** Shows the side bar and the screen in the address. */
@@ -58,7 +56,7 @@ function Open({ about }: { readonly about: About }) {
           {isMore ? 'Less' : 'More'}
         </button>
         <div class={isMore ? 'below shown' : 'below'}>
-          <Identities identities={about.identities} />
+          <IdentityChoice identities={about.identities} />
           <ThemeChoice />
           <p class="where" title={about.url}>
             {about.url.replace(/^https?:\/\//, '')}
@@ -95,5 +93,50 @@ function NoScreen() {
         <a href={address('tokens')}>Go to the tokens</a>
       </p>
     </div>
+  );
+}
+
+/** Shows the page without a session. It contains no data of the vault. */
+function Locked({ state }: { readonly state: Extract<SessionState, { readonly kind: 'confirm' | 'locked' }> }) {
+  return (
+    <main class="locked">
+      <h1>
+        <Mark size={24} /> vault
+      </h1>
+      {state.kind === 'confirm' && (
+        <p role="status">
+          Confirm <strong>{state.number}</strong> in the terminal.
+        </p>
+      )}
+      {state.kind === 'locked' && <p role="alert">{state.reason}</p>}
+    </main>
+  );
+}
+
+/** Shows on every screen that the clock of the vault was moved. */
+function ClockLine({ isDev }: { readonly isDev: boolean }) {
+  useClock(isDev);
+  const { offset_ms: offset = 0 } = clock.value ?? {};
+  return (
+    <p class="clock-line" role="status">
+      {spanOf(offset) !== '' && (
+        <a href={address('dev')}>
+          Clock {spanOf(offset)} {offset > 0 ? 'ahead' : 'behind'}
+        </a>
+      )}
+    </p>
+  );
+}
+
+/** Shows the drawing of favicon.svg. It is inline, because an image file would need one more request. */
+function Mark({ size }: { readonly size: number }) {
+  return (
+    <svg viewBox="0 0 18 18" width={size} height={size} aria-hidden="true">
+      <rect width="18" height="18" rx="4" fill="#2a4bd7" />
+      <g fill="none" stroke="#fff" stroke-width="1.6">
+        <circle cx="9" cy="9" r="5" />
+        <path d="M9 4v5m0 0-4.3 2.5M9 9l4.3 2.5" />
+      </g>
+    </svg>
   );
 }

@@ -30,7 +30,7 @@ export function vault(): VaultClient {
 }
 
 /** Resolves to a token as JSON text, because `JSON.parse` would round its numbers. */
-export function tokenText(id: string, query: '' | '?transform=mask', signal?: AbortSignal): Promise<string> {
+export function loadTokenText(id: string, query: '' | '?transform=mask', signal?: AbortSignal): Promise<string> {
   return textOf(tokenPath(id) + query, { signal: signal ?? null });
 }
 

@@ -1,20 +1,10 @@
 import { MAX_REACH, type ReachPart } from '../../contract/reach.ts';
 import { type GovernedPart, governedParts } from '../access/governed-parts.ts';
 import type { Caller, Handler, World } from '../handler.ts';
-import { createLines } from '../in-line.ts';
-import { ownTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
-import { Problem } from '../problem.ts';
-import { runningTime } from '../running-time.ts';
+import { runSteps } from '../steps.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { askedGrants } from './asked-grants.ts';
-
-/** The maximum time of a measurement. With many conditions, counting many tokens would take hours. */
-const MAX_MEASURE_MS = 20_000;
-
-const TOO_LONG = 'Counting took longer than 20 seconds; use fewer conditions.';
-
-const inLine = createLines();
 
 /**
  * Counts the tokens that an application can read, by the rule that governs them (design of the console, §7). Opens
@@ -24,34 +14,26 @@ const inLine = createLines();
 export const measureReach: Handler<'measureReach'> = async ({ body }, caller, world) => {
   const grants = await askedGrants(body, caller, world);
   const parts = governedParts(grants, 'token:read', caller.tenant.keyring);
-  return inLine(caller.application.record.id, async () => {
-    const now = world.clock.cutoff();
-    const endsAt = runningTime() + MAX_MEASURE_MS;
-    const onTurn = () => {
-      if (runningTime() > endsAt) throw new Problem('vault_busy', { detail: TOO_LONG });
-    };
-    const counted: ReachPart[] = [];
-    for (const part of parts) {
-      await ownTurn();
-      onTurn();
-      counted.push(present(part, await countTokens(part, onTurn, now, caller, world)));
-    }
-    return { reach: merged(counted) };
-  });
+  const now = world.clock.cutoff();
+  const counted: ReachPart[] = [];
+  for (const part of parts) {
+    await caller.work.own();
+    counted.push(present(part, await countTokens(part, now, caller, world)));
+  }
+  return { reach: merged(counted) };
 };
 
 /** Resolves to the number of tokens of a part, or to a number above `MAX_REACH` if there are more. */
 async function countTokens(
   { all, isExact, has }: GovernedPart,
-  onTurn: () => void,
   now: Instant,
   caller: Caller,
   world: World,
 ): Promise<number> {
   if (all === undefined) return 0;
   const { record, keyring } = caller.tenant;
-  const sought = { filter: { tenant_id: record.id, all }, now, keyring, isExact, reaches: has, onTurn };
-  const { total } = await findPage(sought, { offset: 0, limit: 0 }, world, MAX_REACH);
+  const sought = { filter: { tenant_id: record.id, all }, now, keyring, isExact, reaches: has, work: caller.work };
+  const { total } = await runSteps(findPage(sought, { offset: 0, limit: 0 }, world, MAX_REACH));
   return total;
 }
 

@@ -62,14 +62,16 @@ function requirePage(page: number, size: number, others: Readonly<Record<string,
  */
 async function untilFound(question: LogQuestion, ms: number, caller: Caller, world: World): Promise<FoundLog> {
   const deadline = runningTime() + ms;
+  const { account, tenant, work } = caller;
+  const watching = { account, tenant_id: tenant.record.id, isAbandoned: work.isAbandoned };
   let { after } = question;
   for (;;) {
     // Read the end first. If this search finds nothing, the next search starts after this end.
     const { sequence } = await world.store.auditHead();
-    const found = await searchLog(world, { ...question, after });
+    const found = await searchLog(world, { ...question, after }, () => work.next());
     const left = deadline - runningTime();
     if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
-    const isEnded = await world.logWatch.changed(sequence, left);
+    const isEnded = await world.logWatch.changed(sequence, left, watching);
     if (!(await isUnchanged(caller, world)) || isEnded) return found;
     if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
   }

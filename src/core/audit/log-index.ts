@@ -1,8 +1,8 @@
-import { ownTurn } from '../own-turn.ts';
 import { runningTime } from '../running-time.ts';
+import { ownSlice } from '../slices.ts';
 import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, AuditStore, LoggedRow } from './ports.ts';
-import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
+import { type AuditReadParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
 /**
  * The maximum number of rows in one read and of subjects in one write of the index. A batch has up to a thousand
@@ -11,7 +11,7 @@ import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-
 const MAX_ROWS = 20;
 const MAX_SUBJECTS = 500;
 
-export interface LogIndexParts extends AuditParts {
+export interface LogIndexParts extends AuditReadParts {
   readonly store: AuditStore;
 }
 
@@ -26,7 +26,7 @@ const MAX_MS = 30_000;
 export async function indexLog(
   { store, keyring }: LogIndexParts,
   limit = Number.POSITIVE_INFINITY,
-  rest: () => Promise<void> = ownTurn,
+  rest: () => Promise<void> = ownSlice,
   hasEnded = () => false,
 ): Promise<void> {
   const end = runningTime() + MAX_MS;

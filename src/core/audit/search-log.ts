@@ -1,6 +1,6 @@
-import { nextTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
+import { nextSlice } from '../slices.ts';
 import { isDenied } from './audit-level.ts';
 import { type LogEntry, logEntriesOf } from './log-entries.ts';
 import { indexLog, type LogIndexParts } from './log-index.ts';
@@ -55,9 +55,13 @@ export interface FoundLog {
  * index lists, and the rows that the index does not cover yet. Any other query opens row after row and stops after
  * `MAX_OPENED` events. With `skip`, resolves to the page that as many cursors lead to, or to no entries past the end.
  * Rejects with `integrity_failure` for a damaged row, and with `invalid_request` when the pages before the wanted one
- * are too much to open in one call.
+ * are too much to open in one call. Awaits `pause` before each row.
  */
-export async function searchLog(parts: LogIndexParts, question: LogQuestion): Promise<FoundLog> {
+export async function searchLog(
+  parts: LogIndexParts,
+  question: LogQuestion,
+  pause: () => Promise<void> | undefined = nextSlice,
+): Promise<FoundLog> {
   const { before, after, size, start_at = 0 } = question;
   let found: LogEntry[] = [];
   let next: LogPosition | undefined;
@@ -67,7 +71,7 @@ export async function searchLog(parts: LogIndexParts, question: LogQuestion): Pr
   let last: AuditEntry | undefined;
   for await (const row of rowsOf(parts, question)) {
     // An event of a batch names up to a thousand entities, so a fixed number of events may take long.
-    await nextTurn();
+    await pause();
     if (row.at < start_at - SLACK_MS) break;
     if (last !== undefined && opened + MAX_EVENTS_OF_ROW > MAX_OPENED) {
       if (!passOver()) return { entries: found, next: [last.sequence, 0, 0], searched_to: last.at };

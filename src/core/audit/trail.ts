@@ -5,7 +5,7 @@ import type { Identity } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import type { ReplyContents } from '../reply-codec.ts';
 import { mayBeId } from '../tokens/token-id.ts';
-import type { Audit } from './audit.ts';
+import type { Audit, AuditedChange } from './audit.ts';
 import { type AuditEvent, namesOf } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { EndedRecord } from './ports.ts';
@@ -69,7 +69,7 @@ export function createTrail(audit: Audit, call: Call, { application, key }: Pick
       audit.draftAuthority(...removalEvents(event(status, []), ended, name)),
 
     /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
-    change: (entities: readonly string[], revision?: number) => ({
+    change: (entities: readonly string[], revision?: number): AuditedChange => ({
       event: event(status, entities, revision),
       tenant_id,
     }),

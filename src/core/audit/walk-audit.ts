@@ -38,7 +38,7 @@ export function problemOf(cause: unknown): unknown {
   return cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
 }
 
-export interface AuditParts {
+export interface AuditReadParts {
   readonly store: Pick<AuditReads, 'readAudit' | 'auditHead'>;
   readonly keyring: Pick<Keyring, 'openAuditEvent' | 'auditSubject' | 'isAuditBase'>;
 }
@@ -53,7 +53,7 @@ const REMEMBERED = 1000;
  * return.
  */
 export async function* walkAudit(
-  parts: AuditParts,
+  parts: AuditReadParts,
   from: AuditHead = START,
   seen?: SeenRows,
 ): AsyncGenerator<PlacedEvent> {
@@ -77,7 +77,7 @@ const ALTERED = 'was altered or moved';
  * Returns a check of the rows that follow `from`, which gets them in order. Throws `BrokenAudit` at the first row that is
  * not the one which was written.
  */
-export function checkRows(parts: AuditParts, from: AuditHead, seen = createSeenRows()) {
+export function checkRows(parts: AuditReadParts, from: AuditHead, seen = createSeenRows()) {
   const { store, keyring } = parts;
   const links = new Map<number, Uint8Array>();
   let head = from;
@@ -143,12 +143,12 @@ export function checkRows(parts: AuditParts, from: AuditHead, seen = createSeenR
  * Returns the events of a row without checking its link; none for the base. Throws `BrokenAudit` for a row that does not
  * open.
  */
-export function openRow(keyring: AuditParts['keyring'], row: AuditEntry): readonly PlacedEvent[] {
+export function openRow(keyring: AuditReadParts['keyring'], row: AuditEntry): readonly PlacedEvent[] {
   return keyring.isAuditBase(row.sealed) ? [] : openWhole(keyring, row).placed;
 }
 
 /** Returns the witness and the events of a row. Throws `BrokenAudit` for a row that does not open. */
-function openWhole(keyring: AuditParts['keyring'], { sequence, at, sealed, link }: AuditEntry) {
+function openWhole(keyring: AuditReadParts['keyring'], { sequence, at, sealed, link }: AuditEntry) {
   try {
     const text = keyring.openAuditEvent(at, sealed);
     const { witness, digest } = decodeWitness(text);
@@ -167,7 +167,7 @@ function openWhole(keyring: AuditParts['keyring'], { sequence, at, sealed, link 
 
 /** Resolves to at most `limit` of the last events that match `wanted`, newest first. Does not check the links. */
 export async function lastEvents(
-  { store, keyring }: AuditParts,
+  { store, keyring }: AuditReadParts,
   wanted: (placed: PlacedEvent) => boolean,
   limit: number,
 ): Promise<readonly PlacedEvent[]> {
@@ -185,7 +185,7 @@ export async function lastEvents(
 
 /** Yields the rows from `last` down to `first`, or to the first row that a prune kept. */
 export async function* rowsBackwards(
-  store: AuditParts['store'],
+  store: AuditReadParts['store'],
   last: number,
   first = 1,
   page = PAGE,

@@ -48,19 +48,21 @@ export interface WorkBudget {
   spend(steps: number): void;
 }
 
-export function createWorkBudget(steps: number): WorkBudget {
+/** Creates a budget. Its steps are also spent from `all`, the budget of all expressions of a call. */
+export function createWorkBudget(steps: number, all?: WorkBudget): WorkBudget {
   let left = steps;
   return {
     spend(steps) {
       left -= steps;
       if (left < 0) throw new FilterFailure('takes too much work');
+      all?.spend(steps);
     },
   };
 }
 
 /** Creates the budget of expressions over data with this JSON text. */
-export function budgetFor(dataText: string): WorkBudget {
-  return createWorkBudget(EXPRESSION_STEPS.base + EXPRESSION_STEPS.perByte * Buffer.byteLength(dataText));
+export function budgetFor(dataText: string, all?: WorkBudget): WorkBudget {
+  return createWorkBudget(EXPRESSION_STEPS.base + EXPRESSION_STEPS.perByte * Buffer.byteLength(dataText), all);
 }
 
 /**

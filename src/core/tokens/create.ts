@@ -5,11 +5,12 @@ import { governingTransform, reachesEveryContainer } from '../access/governing-t
 import type { Grants } from '../access/grants.ts';
 import { evaluateExpression, loadFilters } from '../expressions/expressions.ts';
 import { budgetFor, type WorkBudget } from '../expressions/limits.ts';
-import type { Caller, Handler, HandlerNow, Shown, World } from '../handler.ts';
+import type { Caller, Handler, Shown, World } from '../handler.ts';
+import type { InsertTokenOutcome, NewToken } from '../insert-ports.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
-import { nextTurn } from '../own-turn.ts';
 import type { TokenIndexes, TokenRecord } from '../ports.ts';
-import { invalid, Problem } from '../problem.ts';
+import { invalid, Problem, throwIf } from '../problem.ts';
+import { type Steps, settled } from '../steps.ts';
 import { monthOf } from './activity.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
@@ -33,15 +34,13 @@ import { checkData, printData } from './validate-data.ts';
 const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
-export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
-  await loadFiltersOf(body);
-  const turn = nextTurn(caller.application.record.id);
-  if (turn !== undefined) await turn;
+export const createToken: Handler<'createToken'> = function* ({ body }, caller, world) {
+  yield* settled(loadFiltersOf(body));
+  yield* settled(caller.work.next());
   const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, world);
   for (const id of ids) {
     const { record, shown } = seal(id);
-    const audit = caller.trail.changed([id], record.revision);
-    const result = await world.store.insertToken(record, indexes, { deduplicate, now: world.clock.cutoff() }, audit);
+    const result = yield* insert({ token: record, indexes, deduplicate }, caller, world);
     if (result.outcome === 'inserted') return shown;
     if (result.outcome === 'duplicate') {
       const duplicate = showDuplicate(caller, world, result.token, indexes);
@@ -52,17 +51,18 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   throw new Problem('token_id_taken');
 };
 
-/**
- * Creates a token within a turn. Leaves requests that need a search for duplicates or a free alias to `createToken`.
- */
-export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, world, turn) => {
-  if (isDeduplicated(body, caller) || body.id?.includes('{{')) return undefined;
-  const { seal, indexes } = prepare(body, caller, world);
-  const id = body.id === undefined ? world.random.timeOrderedId() : checkedId(body.id);
-  const { record, shown } = seal(id);
-  const change = caller.trail.change([id], record.revision);
-  return turn.insert({ token: record, indexes, deduplicate: false }, change, shown);
-};
+/** Inserts a token, together with the others of its tick unless it needs a search for duplicates. */
+function* insert(made: NewToken, { trail }: Caller, { ticks, store, clock }: World): Steps<InsertTokenOutcome> {
+  const { token, indexes, deduplicate } = made;
+  const { now: tick } = ticks;
+  if (tick !== undefined && !deduplicate) {
+    // A call with an idempotency key, whose reply is stored with its change, has left the tick.
+    const isInserted = yield* settled(tick.insert(made, trail.change([token.id], token.revision)));
+    if (isInserted) return { outcome: 'inserted' };
+  }
+  const audit = trail.changed([token.id], token.revision);
+  return yield* settled(store.insertToken(token, indexes, { deduplicate, now: clock.cutoff() }, audit));
+}
 
 /** Returns whether a create or an update looks for a duplicate. */
 export function isDeduplicated(
@@ -99,11 +99,12 @@ export function reachOf(grants: Grants): Reach {
  * Derives everything that does not depend on the token's id. The returned `seal` throws 403 when no rule matches the
  * token.
  */
-function prepare(body: CreateToken, { tenant, grants, application }: Caller, world: World, reach = reachOf(grants)) {
+function prepare(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
+  const { tenant, application, work: call } = caller;
   const { keyring } = tenant;
   checkData(body.type, body.data);
   const dataText = printData(body.data);
-  const work = budgetFor(dataText);
+  const work = budgetFor(dataText, call.steps);
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
@@ -119,7 +120,7 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
   if (body.without_result !== undefined) checkSyntax(body);
   const containers = normalizeContainers(body.containers ?? [defaults.container]);
   const token = { type, data, dataText, containers, metadata, expires_at: expiry?.text, definition };
-  const { contents, indexes, foundBy } = deriveNow(keyring, token, { work });
+  const { contents, indexes, foundBy } = deriveNow(keyring, token, { budget: work });
 
   function seal(id: string) {
     const unsealed = {
@@ -181,7 +182,7 @@ function showCreated(transform: Transform, unsealed: UnsealedToken, contents: To
  * at most 100 times a minute (decisions §7).
  */
 export function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
-  const { application, tenant, grants } = caller;
+  const { account, tenant, grants } = caller;
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
   const columns = recordColumns(record);
@@ -189,7 +190,7 @@ export function showDuplicate(caller: Caller, world: World, record: TokenRecord,
   const { containers, fingerprint } = details;
   requireFingerprint(keyring, record, fingerprint, fingerprintsOf(indexes));
   const transform = governingTransform(grants, 'token:read', { id, containers });
-  if (!transform) world.limitUnreadDuplicates(application.record.id);
+  if (!transform) throwIf(world.limitUnreadDuplicates(account));
   if (!transform) return { id, type, tenant_id, fingerprint, containers };
   const isShown = transform !== 'redact' && masked !== undefined;
   const definition = decodeDefinition(type, definitionText);

@@ -13,9 +13,9 @@ import { budgetFor, createWorkBudget, UNREAD_WORK, type WorkBudget } from '../ex
 import { printValue } from '../expressions/print-value.ts';
 import { canonicalJson } from '../json/canonical-json.ts';
 import { stringifyJson } from '../json/stringify.ts';
-import { nextTurn } from '../own-turn.ts';
 import type { TenantKeyring } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
+import type { Work } from '../work.ts';
 import { containerIndexes, joinNames, metadataIndexes, searchIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
@@ -40,18 +40,18 @@ export interface PatchedExpressions {
 interface DeriveOptions {
   /** Absent for writes that are no patch: no expression may fail, except those of `without_result`. */
   readonly patched?: PatchedExpressions;
-  /** The line of the caller for `nextTurn`. */
-  readonly line?: string;
+  /** The work of the call. Absent for changes by the holder of the key. */
+  readonly work?: Work | undefined;
   /** The budget of the expressions, which others may share. Default: the budget for the data. */
-  readonly work?: WorkBudget;
+  readonly budget?: WorkBudget;
 }
 
 /** Loads the code of the filters and resolves to the result of `deriveNow`. Rejects with the errors of `deriveNow`. */
 export async function derive(keyring: TenantKeyring, token: UnderivedToken, options: DeriveOptions = {}) {
   const { mask, search_indexes, fingerprint_expression } = token.definition;
   await loadFilters(mask, search_indexes, fingerprint_expression);
-  const turn = nextTurn(options.line);
-  if (turn !== undefined) await turn;
+  const slice = options.work?.next();
+  if (slice !== undefined) await slice;
   return deriveNow(keyring, token, options);
 }
 
@@ -63,14 +63,14 @@ export async function derive(keyring: TenantKeyring, token: UnderivedToken, opti
 export function deriveNow(
   keyring: TenantKeyring,
   token: UnderivedToken,
-  { patched, work: shared }: DeriveOptions = {},
+  { patched, work: call, budget: shared }: DeriveOptions = {},
 ) {
   const { type, data, dataText, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression, without_result = [] } = definition;
 
   // All expressions share one budget, because each evaluation blocks other calls and a token may have a dozen
   // expressions.
-  const work = patched?.unread ? createWorkBudget(UNREAD_WORK) : (shared ?? budgetFor(dataText));
+  const work = patched?.unread ? createWorkBudget(UNREAD_WORK) : (shared ?? budgetFor(dataText, call?.steps));
   const evaluations: Evaluation[] = [];
   if (mask !== undefined) evaluations.push(['mask', () => evaluateMask(mask, { data }, { work })]);
   // Do not evaluate the default, however spaced: the data may exceed the output limit of expressions.

@@ -5,20 +5,17 @@ import { budgetFor, outputSize } from '../expressions/limits.ts';
 import { parseReferences, type TokenReference } from '../expressions/parse-references.ts';
 import { printValue } from '../expressions/print-value.ts';
 import type { Caller, Handler, World } from '../handler.ts';
-import { createLines } from '../in-line.ts';
 import { mapJson } from '../json/map-json.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
-import { nextTurn } from '../own-turn.ts';
 import { invalid } from '../problem.ts';
 import { collectErrors, createErrors } from '../request/batch-errors.ts';
 import { printBatch, tooLarge } from '../request/print-batch.ts';
+import type { Work } from '../work.ts';
 import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
 import { readTokens } from './read-tokens.ts';
-
-const inLine = createLines();
 
 /** A text of the body with expressions, split into its parts. */
 interface Template {
@@ -35,15 +32,16 @@ interface Reference extends TokenReference {
 
 /**
  * Detokenize: returns the body with the data of all referenced tokens, or fails. The error for a missing token is the
- * same as for an inaccessible one. Fills one body at a time for each application, because a body may have more than
- * 100,000 references.
+ * same as for an inaccessible one.
  */
-export const detokenize: Handler<'detokenize'> = (request, caller, world) =>
-  inLine(caller.application.record.id, async () => fillBody(request.body, caller, world));
+export const detokenize: Handler<'detokenize'> = async (request, caller, world) => {
+  await caller.work.hold(world.limits.response);
+  return fillBody(request.body, caller, world);
+};
 
 async function fillBody(body: Json, caller: Caller, world: World): Promise<JsonText> {
   await loadFilters(body);
-  const templates = await findTemplates(body, caller.application.record.id);
+  const templates = await findTemplates(body, caller.work);
   const references = byId(templates);
   if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
   await fill(references, caller, world);
@@ -71,7 +69,7 @@ function isTemplate(value: Json): value is string {
  * Resolves to the texts with expressions in the body. Rejects with `invalid_request` for expressions that fail for all
  * tokens.
  */
-async function findTemplates(body: Json, line: string): Promise<readonly Template[]> {
+async function findTemplates(body: Json, work: Work): Promise<readonly Template[]> {
   const texts: { readonly path: string; readonly text: string }[] = [];
   mapJson(body, (value, path) => {
     if (!isTemplate(value)) return undefined;
@@ -87,7 +85,7 @@ async function findTemplates(body: Json, line: string): Promise<readonly Templat
     try {
       for (let next = naming(path, () => rest.next()); !next.done; next = naming(path, () => rest.next())) {
         parsed.push(next.value);
-        const turn = nextTurn(line);
+        const turn = work.next();
         if (turn !== undefined) await turn;
       }
       const isWhole = parsed.length === 1;
@@ -144,9 +142,9 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
     used.push({ tenant_id: record.tenant_id, id, active_month: record.active_month });
     revealed ||= opened.transform === 'reveal';
     if (!unusable.isEmpty) continue;
-    const evaluate = evaluator(opened.data);
+    const evaluate = evaluator(opened.data, caller.work);
     for (const reference of named) {
-      const turn = nextTurn(caller.application.record.id);
+      const turn = caller.work.next();
       if (turn !== undefined) await turn;
       give(reference, evaluate);
     }
@@ -162,8 +160,8 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
  * Returns the function that evaluates the references to one token. All their filters share the budget of one
  * expression.
  */
-function evaluator(text: string) {
-  const work = budgetFor(text);
+function evaluator(text: string, { steps }: Work) {
+  const work = budgetFor(text, steps);
   let parsed: Json | undefined;
   return ({ output, isWhole }: Reference): Json | JsonText => {
     if (isWhole && output === undefined) return new JsonText(text);

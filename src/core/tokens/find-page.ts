@@ -1,9 +1,11 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { TokenFacts } from '../access/governing-transform.ts';
 import type { World } from '../handler.ts';
-import { ownTurn } from '../own-turn.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
-import type { ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
+import type { FoundPage, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
+import { type Steps, settled } from '../steps.ts';
+import { readsOf } from '../tick.ts';
+import type { Work } from '../work.ts';
 import { unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
 
@@ -12,6 +14,8 @@ const SCANNED_AT_ONCE = 200;
 /** The number of tokens that a walk examines in its first turn, and in each later turn. */
 const FIRST_WALKED = 100;
 const WALKED_AT_ONCE = 1_000;
+/** The duration of the slices after which a page by cursor may be short, in milliseconds. */
+const SHORT_PAGE_MS = 1_000;
 
 /** The tokens that a query asks for and that the rules allow. */
 export interface Sought {
@@ -21,19 +25,34 @@ export interface Sought {
   /** Whether the filter finds exactly these tokens. Otherwise each token found is opened and `reaches` decides. */
   readonly isExact: boolean;
   readonly reaches: (token: TokenFacts) => boolean;
-  /** A function that is called for each slice and may throw to end the search. */
-  readonly onTurn?: (() => void) | undefined;
+  readonly work: Pick<Work, 'own' | 'spent'>;
+}
+
+interface Page {
+  readonly records: readonly PresentedToken[];
+  readonly total: number;
 }
 
 /**
- * Resolves to the records of a page by number and to the total, counting at most `most` + 1 tokens. If the store cannot
+ * Returns the records of a page by number and the total, counting at most `most` + 1 tokens. If the store cannot
  * find the page at once, reads the tokens up to the page in slices, so that other calls wait for one slice only.
  */
-export async function findPage(sought: Sought, request: PageRequest, world: World, most = MAX_TOTAL) {
+export function* findPage(sought: Sought, request: PageRequest, world: World, most = MAX_TOTAL): Steps<Page> {
   const { filter, now, isExact } = sought;
-  if (!isExact) return findGoverned(sought, request, world, most);
-  const { records: found, total } = await world.store.findTokens(filter, request, now);
-  if (found !== undefined && total !== undefined) return { records: found, total };
+  if (!isExact) return yield* settled(findGoverned(sought, request, world, most));
+  const found = yield* settled(readsOf(world).findTokens(filter, request, now));
+  const { records, total } = found;
+  if (records !== undefined && total !== undefined) return { records, total };
+  return yield* settled(walkToPage(found, sought, request, world, most));
+}
+
+async function walkToPage(
+  { records: found, total }: FoundPage,
+  sought: Sought,
+  request: PageRequest,
+  world: World,
+  most: number,
+): Promise<Page> {
   const records = [...(found ?? [])];
   let counted = 0;
   let skip = request.offset;
@@ -41,7 +60,6 @@ export async function findPage(sought: Sought, request: PageRequest, world: Worl
     skip,
     take: found === undefined ? request.limit - records.length : 0,
   }))) {
-    sought.onTurn?.();
     records.push(...slice.records);
     counted += slice.found;
     skip = Math.max(0, skip - slice.found);
@@ -51,26 +69,36 @@ export async function findPage(sought: Sought, request: PageRequest, world: Worl
   return { records, total: total ?? counted };
 }
 
-/** Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow. */
+/**
+ * Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow. Returns
+ * a shorter page when it took a second to find: `next` is then the position up to which tokens were examined.
+ */
 export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'after' | 'limit'>, world: World) {
   // Find one more token, to learn whether another page follows.
   const wanted = limit + 1;
+  const isLong = () => sought.work.spent() > SHORT_PAGE_MS;
   if (sought.isExact) {
     const records: PresentedToken[] = [];
     for await (const slice of walk(sought, after, world, () => ({ skip: 0, take: wanted - records.length }))) {
       records.push(...slice.records);
       if (records.length === wanted) break;
+      if (slice.next !== undefined && isLong()) return { records, next: slice.next };
     }
     return { records: records.slice(0, limit), next: nextOf(records, limit) };
   }
   const found: ScannedToken[] = [];
-  for await (const record of reachable(sought, after, world)) {
-    found.push(record);
-    if (found.length === wanted) break;
+  let short: ScanPosition | undefined;
+  for await (const { records, next } of reachable(sought, after, world)) {
+    found.push(...records);
+    if (found.length >= wanted) break;
+    if (next !== undefined && isLong()) {
+      short = next;
+      break;
+    }
   }
   // A token that was deleted since then shortens the page, but must not end the list.
   const ids = found.slice(0, limit).map(({ id }) => id);
-  return { records: await readAll(sought, ids, world), next: nextOf(found, limit) };
+  return { records: await readAll(sought, ids, world), next: short ?? nextOf(found, limit) };
 }
 
 function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
@@ -80,11 +108,11 @@ function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | u
 
 type Wanted = Pick<Walk, 'skip' | 'take'>;
 
-async function* walk({ filter, now }: Sought, from: Walk['after'], { store }: World, wanted: () => Wanted) {
+async function* walk({ filter, now, work }: Sought, from: Walk['after'], { store }: World, wanted: () => Wanted) {
   let after = from;
   let limit = FIRST_WALKED;
   do {
-    await ownTurn();
+    await work.own();
     const slice = await store.walkTokens(filter, { after, limit, ...wanted() }, now);
     yield slice;
     after = slice.next;
@@ -93,36 +121,41 @@ async function* walk({ filter, now }: Sought, from: Walk['after'], { store }: Wo
 }
 
 /** Resolves to a page when the blind indexes cannot decide the rules exactly. */
-async function findGoverned(sought: Sought, { offset, limit }: PageRequest, world: World, most: number) {
+async function findGoverned(sought: Sought, { offset, limit }: PageRequest, world: World, most: number): Promise<Page> {
   const page: string[] = [];
   let total = 0;
-  for await (const { id } of reachable(sought, undefined, world)) {
-    if (total >= offset && page.length < limit) page.push(id);
-    total += 1;
+  for await (const { records } of reachable(sought, undefined, world)) {
+    const first = Math.max(0, offset - total);
+    page.push(...records.slice(first, first + limit - page.length).map(({ id }) => id));
+    total += records.length;
     if (total > most && page.length === limit) break;
   }
   return { records: await readAll(sought, page, world), total };
 }
 
 /**
- * Yields the tokens after `from` that the rules allow. Opens each candidate. Reads all tokens of the tenant in slices,
+ * Yields the tokens after `from` that the rules allow, in slices. Opens each candidate. Reads all tokens of the tenant,
  * unless the indexes leave only a few candidates.
  */
-async function* reachable({ filter, now, keyring, reaches, onTurn }: Sought, from: Walk['after'], { store }: World) {
+async function* reachable(
+  { filter, now, keyring, reaches, work }: Sought,
+  from: Walk['after'],
+  { store }: World,
+): AsyncGenerator<ScanSlice> {
   const { total = SCANNED_AT_ONCE + 1 } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
   const isFew = from === undefined && total <= SCANNED_AT_ONCE;
   let after = from;
   do {
-    await ownTurn();
-    onTurn?.();
+    await work.own();
     const slice = { after, limit: SCANNED_AT_ONCE };
     const { records, next }: ScanSlice = isFew
       ? await store.walkTokens(filter, { ...slice, skip: 0, take: total }, now)
       : await store.scanTokens(filter, slice, now);
-    for (const record of records) {
+    const allowed = records.filter((record) => {
       const { containers } = openPresented(keyring, record.id, record).details;
-      if (reaches({ id: record.id, containers })) yield record;
-    }
+      return reaches({ id: record.id, containers });
+    });
+    yield { records: allowed, next };
     after = next;
   } while (after !== undefined);
 }

@@ -3,10 +3,8 @@ import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
 import { governingTransform, type TokenFacts } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
-import type { Caller, Handler, HandlerNow, World } from '../handler.ts';
-import { createLines } from '../in-line.ts';
+import type { Caller, Handler, World } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
-import { ownTurn } from '../own-turn.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
@@ -14,22 +12,17 @@ import type { ScanPosition } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query } from '../search/parse-query.ts';
 import { type OpenedToken, queryTest } from '../search/query-test.ts';
 import { searchCondition } from '../search/search-condition.ts';
+import { type Steps, settled } from '../steps.ts';
+import { readHeld } from '../work.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
-import { presentToken } from './present-token.ts';
+import { presentToken, sealedBytes } from './present-token.ts';
 import { requireFound } from './require-found.ts';
 import { mayBeId } from './token-id.ts';
-
-/** The maximum bytes of data that lists open in one turn. */
-const OPENED_AT_ONCE = 1024 * 1024;
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
 /** The content of a cursor: `created_at` in milliseconds in base 36, a dot, and the id. */
 const CURSOR = /^([0-9a-z]{1,10})\.(.*)$/s;
-
-const inLine = createLines();
-/** The bytes that lists have opened in this turn of the event loop. */
-let opened = 0;
 
 /** The parameters of a list or a search. */
 interface Asked {
@@ -70,19 +63,17 @@ const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): As
   return { query: parseQuery(query), isSearch: true, transform };
 };
 
-/** Prepares one page at a time for each application, even on several connections, because a page may have 16 MiB. */
-const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
-  inLine(caller.application.record.id, async () => {
-    if (opened > OPENED_AT_ONCE) await nextStep();
-    return make();
-  });
+function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, world: World) {
+  yield* settled(caller.work.next());
+  const sought = soughtBy(asked, caller, world.clock.cutoff());
+  const find = () => findPage(sought, pageRequest(numbered), world);
+  const { records, total } = yield* readHeld(caller.work, find, bytesOfPage);
+  return pageWith(yield* show(records, asked, sought, caller, world), total, sought, numbered);
+}
 
-const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: World) =>
-  inTurn(caller, async () => {
-    const sought = soughtBy(asked, caller, world.clock.cutoff());
-    const { records, total } = await findPage(sought, pageRequest(numbered), world);
-    return pageWith(await show(records, asked, sought, caller, world), total, sought, numbered);
-  });
+function bytesOfPage({ records }: { readonly records: readonly PresentedToken[] }): number {
+  return records.reduce((sum, record) => sum + sealedBytes(record), 0);
+}
 
 /**
  * Returns the list envelope. A total above `MAX_TOTAL` is reported as capped, except for the exact number of all tokens
@@ -94,14 +85,15 @@ function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact 
   return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });
 }
 
-const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) =>
-  inTurn(caller, async () => {
-    const sought = soughtBy(asked, caller, world.clock.cutoff());
-    const after = start === undefined ? undefined : readCursor(start);
-    const { records, next } = await findAfter(sought, { after, limit: size }, world);
-    const data = await show(records, asked, sought, caller, world);
-    return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
-  });
+function* pageBehind(asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) {
+  yield* settled(caller.work.next());
+  const sought = soughtBy(asked, caller, world.clock.cutoff());
+  const after = start === undefined ? undefined : readCursor(start);
+  const find = () => settled(findAfter(sought, { after, limit: size }, world));
+  const { records, next } = yield* readHeld(caller.work, find, bytesOfPage);
+  const data = yield* show(records, asked, sought, caller, world);
+  return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
+}
 
 /** Returns the cursor of the page after a token, opaque to clients. `readCursor` returns the token's position. */
 function cursorOf({ created_at, id }: ScanPosition): string {
@@ -115,44 +107,29 @@ function readCursor(start: string): ScanPosition {
   return { created_at: Number.parseInt(created, 36), id };
 }
 
-/** Lists tokens within a turn. Leaves a page to `listTokens` if the page needs a walk or exceeds the turn's budget. */
-export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
-  const { cutoff } = turn;
-  const asked = filtered(query);
-  const sought = soughtBy(asked, caller, cutoff);
-  if (!sought.isExact || turn.room <= 0) return undefined;
-  const { records, total } = turn.reads.findTokens(sought.filter, pageRequest(query), cutoff);
-  if (records === undefined || total === undefined) return undefined;
-  for (const { presented, full } of records) turn.room -= presented.length + full.length;
-  if (turn.room < 0) return undefined;
+function* show(
+  records: readonly PresentedToken[],
+  asked: Asked,
+  sought: Sought,
+  caller: Caller,
+  world: World,
+): Steps<readonly JsonText[]> {
   const page = createPage(asked, sought, caller, world);
-  for (const record of records) page.add(record);
-  return pageWith(page.end(), total, sought, query);
-};
-
-async function show(records: readonly PresentedToken[], asked: Asked, sought: Sought, caller: Caller, world: World) {
-  const page = createPage(asked, sought, caller, world);
-  let size = 0;
   for (const record of records) {
-    const bytes = record.presented.length + record.full.length;
-    size += bytes;
-    opened += bytes;
-    if (opened > OPENED_AT_ONCE) await nextStep();
+    yield* settled(caller.work.next(sealedBytes(record)));
     page.add(record);
   }
-  // Count the page twice, because printing and sending it costs as much as opening it.
-  opened += size;
   return page.end();
 }
 
-function soughtBy({ query, isSearch }: Asked, { grants, tenant }: Caller, now: Instant): Sought {
+function soughtBy({ query, isSearch }: Asked, { grants, tenant, work }: Caller, now: Instant): Sought {
   const { keyring } = tenant;
   const { lists, exact } = visibility(grants, 'token:read', keyring);
   const all = query === undefined ? [] : [...searchCondition(query, keyring)];
   if (isSearch) all.push(...searchable(grants, keyring));
   const filter = { tenant_id: tenant.record.id, all, visible: lists };
   const reaches = (token: TokenFacts) => governingTransform(grants, 'token:read', token) !== undefined;
-  return { filter, now, keyring, isExact: exact, reaches };
+  return { filter, now, keyring, isExact: exact, reaches, work };
 }
 
 /**
@@ -199,11 +176,6 @@ function createPage({ query, isSearch, transform }: Asked, sought: Sought, calle
       return tokens;
     },
   };
-}
-
-async function nextStep(): Promise<void> {
-  await ownTurn();
-  opened = 0;
 }
 
 /** Returns the query for the tokens that match all filters; undefined without filters. */

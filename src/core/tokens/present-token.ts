@@ -17,6 +17,11 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 
+/** Returns the number of sealed bytes of a token. Its reply is about as long. */
+export function sealedBytes({ presented, full }: PresentedToken): number {
+  return presented.length + full.length;
+}
+
 /**
  * Performs step 7 of the request path: returns the token in the form that the caller's governing rule allows; undefined
  * without access. A masked or redacted read never opens the plaintext. `id` is the requested id; `most` limits the

@@ -1,7 +1,6 @@
 import type { TokenPreview } from '../../contract/preview.ts';
 import type { CreateToken } from '../../contract/token.ts';
 import type { Handler } from '../handler.ts';
-import { nextTurn } from '../own-turn.ts';
 import { loadFiltersOf, prepareToken } from './create.ts';
 
 /**
@@ -10,7 +9,7 @@ import { loadFiltersOf, prepareToken } from './create.ts';
  */
 export const previewToken: Handler<'previewToken'> = async ({ body }, caller, world) => {
   await loadFiltersOf(body);
-  const turn = nextTurn(caller.application.record.id);
+  const turn = caller.work.next();
   if (turn !== undefined) await turn;
   const { seal, ids, foundBy } = prepareToken(body, caller, world);
   const { fingerprint, ...shown } = seal(ids.next().value).shown;

@@ -2,7 +2,6 @@ import type { Token } from '../../contract/token.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
 import type { Caller, Shown, World } from '../handler.ts';
 import { JsonText } from '../json/stringify.ts';
-import { nextTurn } from '../own-turn.ts';
 import type { PresentedToken } from '../ports.ts';
 import type { FoundReply, Replay } from '../replay.ts';
 import { presentedColumns } from './clear-columns.ts';
@@ -54,7 +53,7 @@ export async function showCreatedNow(
   const reach = reachOf(caller.grants);
   const tokens: Shown<Token>[] = [];
   for await (const { id, record } of readTokens(reply.ids, world.clock.cutoff(), caller, world)) {
-    const turn = nextTurn(caller.application.record.id);
+    const turn = caller.work.next();
     if (turn !== undefined) await turn;
     if (record === undefined || isLater(record, reply)) return undefined;
     const token = showAsCreated({ id, record, found: reply.found?.[tokens.length] }, caller, reach);

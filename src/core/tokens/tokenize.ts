@@ -2,21 +2,17 @@ import type { Json } from '../../contract/json.ts';
 import { MAX_BATCH } from '../../contract/limits.ts';
 import { CREATE_TOKEN, type Token } from '../../contract/token.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
-import { createLines } from '../in-line.ts';
 import type { InsertObstacle } from '../insert-ports.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { mapJson } from '../json/map-json.ts';
 import { memberNames } from '../json/member-names.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
-import { nextTurn } from '../own-turn.ts';
 import type { Replay } from '../replay.ts';
 import { collectErrors, createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
 import { loadFiltersOf, prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
 import { showCreatedNow } from './replay.ts';
-
-const inLine = createLines();
 
 /** A token request and its path in the body. */
 interface TokenRequest {
@@ -31,27 +27,26 @@ interface Member extends TokenRequest {
   duplicate?: { readonly id: string; readonly revision: number; readonly shown: Shown<Token> } | undefined;
 }
 
-/**
- * Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. Prepares one
- * batch at a time for each application, because the masks of a batch may have 64 MiB.
- */
-export const tokenize: Handler<'tokenize'> = (request, caller, world) =>
-  inLine(caller.application.record.id, async (pass) => {
-    const { body } = request;
-    const members = await prepareAll(findRequests(body), caller, world);
-    pass();
-    return insertAll(body, members, caller, world);
-  });
+/** The bytes of the masks and replies of one batch, which are made before its commit. */
+const BATCH_BYTES = 32 * 1024 * 1024;
+
+/** Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. */
+export const tokenize: Handler<'tokenize'> = async (request, caller, world) => {
+  await caller.work.hold(BATCH_BYTES);
+  const { body } = request;
+  const members = await prepareAll(findRequests(body), caller, world);
+  return insertAll(body, members, caller, world);
+};
 
 /** Answers a retry of Tokenize, whose body has the structure of the reply. */
-export const replayTokenize: Replay<'tokenize'> = (found, request, caller, world) =>
-  inLine(caller.application.record.id, async () => {
-    const tokens = await showCreatedNow(found, caller, world);
-    if (tokens === undefined) return undefined;
-    const { body } = request;
-    const shown = findRequests(body).map((each, at) => [each.body, tokens[at]] as const);
-    return render(body, new Map(shown), world);
-  });
+export const replayTokenize: Replay<'tokenize'> = async (found, request, caller, world) => {
+  await caller.work.hold(world.limits.response);
+  const tokens = await showCreatedNow(found, caller, world);
+  if (tokens === undefined) return undefined;
+  const { body } = request;
+  const shown = findRequests(body).map((each, at) => [each.body, tokens[at]] as const);
+  return render(body, new Map(shown), world);
+};
 
 /** Stores the members that are no duplicates, and returns the reply. */
 async function insertAll(body: Json, members: readonly Member[], caller: Caller, world: World): Promise<JsonText> {
@@ -121,7 +116,7 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
       const valid = validateBody('createToken', CREATE_TOKEN, body, bodies);
       const loading = loadFiltersOf(valid);
       if (loading !== undefined) await loading;
-      const turn = nextTurn(caller.application.record.id);
+      const turn = caller.work.next();
       if (turn !== undefined) await turn;
       const prepared = prepareToken(valid, caller, world, reach);
       members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });

@@ -14,9 +14,8 @@ import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
-import { nextTurn } from '../own-turn.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
-import { invalid, Problem } from '../problem.ts';
+import { invalid, Problem, throwIf } from '../problem.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
 import { isDeduplicated } from './create.ts';
@@ -73,12 +72,12 @@ async function attempt(
   world: World,
   deduplicate: boolean,
 ): Promise<Shown<Token> | undefined> {
-  const { tenant, grants, application } = caller;
+  const { tenant, grants, application, account, work } = caller;
   const { keyring } = tenant;
   const now = world.clock.now();
   const cutoff = world.clock.cutoff();
   const record = await world.store.findToken(tenant.record.id, id, cutoff);
-  const turn = nextTurn(application.record.id);
+  const turn = work.next();
   if (turn !== undefined) await turn;
   if (!record) throw new Problem('token_not_found');
   const { unsealed: before, contents: stored } = openToken(keyring, id, record);
@@ -87,7 +86,7 @@ async function attempt(
   checkAccess(body, grants, { id, containers: details.containers }, { id, containers });
   const sentData = checkSentBack(body, grants, before, stored);
   const unread = !isReader(grants, { id, containers });
-  if (unread && EXPRESSIONS.some((member) => body[member] != null)) world.limitUnread(application.record.id);
+  if (unread && EXPRESSIONS.some((member) => body[member] != null)) throwIf(world.limitUnread(account));
   const definition = patchedDefinition(body, stored.definition);
   const metadata = patchedMetadata(body, details);
   checkDefinitionSize(body, definition, metadata);
@@ -108,7 +107,7 @@ async function attempt(
     definition,
   };
   const patched = patchedExpressions(body, stored.definition, unread);
-  const derived = derive(keyring, token, { patched, line: application.record.id });
+  const derived = derive(keyring, token, { patched, work });
   const { contents, indexes } = await derived.catch(namingStored(body, definition));
   const modified = { modified_by: application.record.id, modified_at: now, expires_at: expiry?.instant };
   const unsealed = { ...before, ...modified, revision: before.revision + 1 };
@@ -257,14 +256,14 @@ export function showUpdated(
 function mayReadOriginal(
   original: TokenRecord,
   fingerprints: readonly Uint8Array[],
-  { tenant, grants, application }: Caller,
+  { tenant, grants, account }: Caller,
   world: World,
 ): boolean {
   const opened = openPresented(tenant.keyring, original.id, original, recordColumns(original));
   const { containers, fingerprint } = opened.details;
   requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
   if (isReader(grants, { id: original.id, containers })) return true;
-  world.limitUnreadDuplicates(application.record.id);
+  throwIf(world.limitUnreadDuplicates(account));
   return false;
 }
 

@@ -37,7 +37,7 @@ const INSERTS: MovedSql = {
  * Returns the reads of a file for a move. The connection runs nothing else while the rows of a table are read. Replaces
  * a set of containers without a number by its containers, since only files have such sets.
  */
-export function readMoved(connection: Connection): ReadRows {
+export function readFileRows(connection: Connection): ReadRows {
   return async function* rows(table) {
     const columns = Object.keys(table.columns);
     const isToken = table.name === 'token';
@@ -70,7 +70,7 @@ function completeBlinds(connection: Connection, columns: readonly string[]) {
 }
 
 /** Returns the writes of a move to a new file. Each call is a transaction. */
-export function writeMoved(connection: Connection): WriteRows {
+export function writeFileRows(connection: Connection): WriteRows {
   const index = connection.prepare<[MovedValue, Buffer, MovedValue, MovedValue, MovedValue]>(
     'INSERT INTO token_index (tenant, blind, set_number, created_at, token) VALUES (?, ?, ?, ?, ?)',
   );

@@ -7,7 +7,7 @@ import type { VaultHeader } from '../../core/ports.ts';
 import { wallTime } from '../../core/timers.ts';
 import { ownerOfVaultFile } from '../../paths/create-file.ts';
 import { putInPlace } from '../../paths/put-in-place.ts';
-import { identityOf } from '../sqlite/file/check-file.ts';
+import { identityOf } from '../sqlite/file/check-openable.ts';
 import { openAlone } from '../sqlite/file/compact-file.ts';
 import { withConnection } from '../sqlite/file/connect.ts';
 import { createTables } from '../sqlite/file/create-vault-file.ts';
@@ -18,7 +18,7 @@ import { openVaultFile, withVaultFile } from '../sqlite/file/open-vault-file.ts'
 import { assertFree, placeFile, removeDrafts, syncFolder } from '../sqlite/file/place-file.ts';
 import { toFileFault } from '../sqlite/file/sqlite-error.ts';
 import { auditRows } from '../sqlite/tables/audit-rows.ts';
-import { readMoved, writeMoved } from './file-rows.ts';
+import { readFileRows, writeFileRows } from './file-rows.ts';
 import { MOVED_TABLES } from './moved-tables.ts';
 
 const LABEL = 'move';
@@ -167,7 +167,7 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
       tokens,
       now: wallTime(),
       tables: MOVED_TABLES,
-      rows: readMoved(connection),
+      rows: readFileRows(connection),
       auditHead: async () => audit.end(),
       readAudit: async (after, limit) => audit.read(after, limit),
     };
@@ -191,7 +191,7 @@ async function build(file: string, header: VaultHeader, { fill, check }: MakeCop
     createTables(connection, header);
     // The copy has a base of its own.
     connection.exec('DELETE FROM audit');
-    await fill(writeMoved(connection), readMoved(connection));
+    await fill(writeFileRows(connection), readFileRows(connection));
   });
   await withVaultFile(file, ({ store }) => check(store));
 }

@@ -13,7 +13,7 @@ import { NOW, readClock, type SqlClient } from '../postgres/sql-client.ts';
 import type { StoreUrl } from '../postgres/store-url.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { MOVED_TABLES } from './moved-tables.ts';
-import { COMPLETE, OF_TENANT, readMoved, writeMoved } from './store-rows.ts';
+import { COMPLETE, OF_TENANT, readStoreRows, writeStoreRows } from './store-rows.ts';
 
 const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transaction_session_timeout TO 0;
   SET LOCAL statement_timeout TO 0; SET LOCAL lock_timeout TO '10s'`;
@@ -69,7 +69,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
         await createSchema(client, url);
         await insertHeader(run, header);
         for (const statement of [...EMPTY, NEGATE]) await run(statement);
-        await make.fill(writeMoved(run), readMoved(run));
+        await make.fill(writeStoreRows(run), readStoreRows(run));
         for (const statement of COMPLETE) await run(statement);
         for (const table of ANALYZED) await run(`ANALYZE vault.${table}`);
         await make.check(postgresStore(soleConnection(client)));
@@ -110,7 +110,7 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
       tokens: storedNumber(count?.[0]),
       now: await readClock(client),
       tables: MOVED_TABLES,
-      rows: readMoved(run),
+      rows: readStoreRows(run),
       auditHead: () => readHead(run),
       readAudit: (after, limit) => readRows(run, after, limit),
       async leave(last) {

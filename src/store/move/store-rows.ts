@@ -77,7 +77,7 @@ export const COMPLETE: readonly string[] = [
 ];
 
 /** Returns the reads of a store for a move, one table after the other. They need an open transaction. */
-export function readMoved(run: Run): ReadRows {
+export function readStoreRows(run: Run): ReadRows {
   return async function* rows(table) {
     const values = Object.entries(table.columns).map(toMoved);
     const source = sqlOf(QUERIES, table) ?? `SELECT * FROM vault.${table.name}`;
@@ -98,7 +98,7 @@ function movedValue(value: unknown): MovedValue {
 }
 
 /** Returns the writes of a move to a new store. They need an open transaction. */
-export function writeMoved(run: Run): WriteRows {
+export function writeStoreRows(run: Run): WriteRows {
   return async (table, rows) => {
     const columns = Object.entries(table.columns);
     const names = columns.map(([name]) => name);

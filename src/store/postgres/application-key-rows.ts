@@ -11,16 +11,16 @@ import { changeTenant, findNumber } from './tenant-number.ts';
 import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
 /** The columns of `application_key`, except the tenant. */
-export const APPLICATION_KEY = applicationKeyColumns(uuid);
+export const APPLICATION_KEY_ROW = applicationKeyColumns(uuid);
 
 export function toApplicationKeyRecord(tenantId: string, row: Row): ApplicationKeyRecord {
-  return APPLICATION_KEY.readList(row, { tenant_id: tenantId });
+  return APPLICATION_KEY_ROW.readList(row, { tenant_id: tenantId });
 }
 
 export const APPLICATION_KEY_READS = named({
-  findApplicationKey: `SELECT ${APPLICATION_KEY.of('k')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+  findApplicationKey: `SELECT ${APPLICATION_KEY_ROW.of('k')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application_key WHERE tenant = n.tenant AND id = $2 OFFSET 0) k`,
-  findApplicationKeys: `SELECT ${APPLICATION_KEY.of('k')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+  findApplicationKeys: `SELECT ${APPLICATION_KEY_ROW.of('k')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application_key WHERE tenant = n.tenant AND application_id = $2 OFFSET 0) k
       WHERE k.expires_at IS NULL OR k.expires_at > $3 ORDER BY k.version DESC`,
 });
@@ -28,16 +28,16 @@ const COUNT_LIVE = `SELECT count(*) FROM vault.application_key
     WHERE tenant = $1 AND application_id = $2 AND (expires_at IS NULL OR expires_at > $3)`;
 const NEXT_VERSION = `UPDATE vault.application SET key_version = $3
     WHERE tenant = $1 AND id = $2 AND key_version = $3 - 1 RETURNING 1`;
-const INSERT = numbered(APPLICATION_KEY.insertInto('vault.application_key', 'tenant'));
-const KEYS_OF = `SELECT ${APPLICATION_KEY.of('k')} FROM vault.application_key k
+const INSERT = numbered(APPLICATION_KEY_ROW.insertInto('vault.application_key', 'tenant'));
+const KEYS_OF = `SELECT ${APPLICATION_KEY_ROW.of('k')} FROM vault.application_key k
     WHERE k.tenant = $1 AND k.application_id = ANY ($2::uuid[]) AND k.id IS DISTINCT FROM $3`;
 const REMOVE_KEYS =
   'DELETE FROM vault.application_key WHERE tenant = $1 AND id = ANY ($2::uuid[]) RETURNING id, revision';
 const MARK = `UPDATE vault.application_key SET last_used_day = $3
     WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id = ANY ($2::uuid[]) AND last_used_day < $3`;
-const STALE = `SELECT ${APPLICATION_KEY.of('k')} FROM vault.application_key k
+const STALE = `SELECT ${APPLICATION_KEY_ROW.of('k')} FROM vault.application_key k
     WHERE k.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND k.key_id < $2 LIMIT $3`;
-const RESEAL = numbered(`UPDATE vault.application_key SET ${APPLICATION_KEY.assigned()}
+const RESEAL = numbered(`UPDATE vault.application_key SET ${APPLICATION_KEY_ROW.assigned()}
     WHERE tenant = ? AND id = ? RETURNING 1`);
 
 /**
@@ -50,7 +50,7 @@ export async function insertKey(run: Run, record: ApplicationKeyRecord): Promise
   if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
   const application = uuidKey(record.application_id);
   if ((await run(NEXT_VERSION, [found.tenant, application, record.version])).length === 0) return false;
-  await run(INSERT, [...APPLICATION_KEY.values(record), found.tenant]);
+  await run(INSERT, [...APPLICATION_KEY_ROW.values(record), found.tenant]);
   return true;
 }
 
@@ -104,7 +104,7 @@ export function applicationKeyMethods(connections: Connections) {
         let count = 0;
         for (const key of keys) {
           if (found?.dataKey !== key.key_id) throw new Problem('write_conflict');
-          count += (await run(RESEAL, [...APPLICATION_KEY.changes(key), found.tenant, uuidKey(key.id)])).length;
+          count += (await run(RESEAL, [...APPLICATION_KEY_ROW.changes(key), found.tenant, uuidKey(key.id)])).length;
         }
         return count;
       }),

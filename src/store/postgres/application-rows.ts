@@ -15,14 +15,14 @@ import { changeTenant, findNumber } from './tenant-number.ts';
 import { uuid, uuidKey } from './uuid-text.ts';
 
 /** The columns of `application`, except the tenant. */
-export const APPLICATION = applicationColumns(uuid);
+export const APPLICATION_ROW = applicationColumns(uuid);
 
 export function toApplicationRecord(tenantId: string, row: Row): ApplicationRecord {
-  return APPLICATION.readList(row, { tenant_id: tenantId });
+  return APPLICATION_ROW.readList(row, { tenant_id: tenantId });
 }
 
 export const APPLICATION_READS = named({
-  findApplication: `SELECT ${APPLICATION.of('a')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+  findApplication: `SELECT ${APPLICATION_ROW.of('a')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
       WHERE a.expires_at IS NULL OR a.expires_at > $3`,
 });
@@ -32,17 +32,17 @@ const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM va
   AND (a.expires_at IS NULL OR a.expires_at > $2) AND ($3::uuid[] IS NULL OR a.id = ANY ($3))
   AND ($4::smallint[] IS NULL OR a.type = ANY ($4)) AND ($5::uuid IS NULL OR a.parent_id = $5)
   AND ($6::bigint IS NULL OR a.expires_at <= $6)`;
-const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $7 OFFSET $8`;
+const PAGE = `SELECT ${APPLICATION_ROW.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $7 OFFSET $8`;
 const COUNT = `SELECT count(*) ${LISTED}`;
 
 const KEY_EXISTS = 'SELECT 1 FROM vault.application_key WHERE tenant = $1 AND application_id = $2 AND id = $3';
 const LIVE_CHILDREN = `SELECT count(*), min(expires_at) FROM vault.application
     WHERE tenant = $1 AND parent_id = $2 AND expires_at > $3 AND expires_at <= $4`;
-const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
-const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
+const INSERT = numbered(APPLICATION_ROW.insertInto('vault.application', 'tenant'));
+const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION_ROW.assigned()}
     WHERE tenant = ? AND id = ? AND revision = ? RETURNING 1`);
 const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING revision`;
-const CHILDREN = `SELECT ${APPLICATION.of('a')} FROM vault.application a WHERE a.tenant = $1 AND a.parent_id = $2
+const CHILDREN = `SELECT ${APPLICATION_ROW.of('a')} FROM vault.application a WHERE a.tenant = $1 AND a.parent_id = $2
     AND ($3::uuid IS NULL OR a.parent_key_id = $3)`;
 const REMOVE_ALL = 'DELETE FROM vault.application WHERE tenant = $1 AND id = ANY ($2::uuid[])';
 const REMOVE_KEY = `DELETE FROM vault.application_key WHERE tenant = $1 AND application_id = $2 AND id = $3
@@ -97,7 +97,7 @@ export async function insertApplication(run: Run, record: ApplicationRecord, min
     const [[live, next] = []] = minting ? await run(LIVE_CHILDREN, [...parent, minting.now, minting.latest]) : [];
     if (minting) requireRoom(minting, storedNumber(live), optionally(storedInstant)(next));
   }
-  await run(INSERT, [...APPLICATION.values(record), found.tenant]);
+  await run(INSERT, [...APPLICATION_ROW.values(record), found.tenant]);
 }
 
 export function applicationMethods(connections: Connections) {
@@ -135,7 +135,7 @@ export function applicationMethods(connections: Connections) {
         if (dataKey !== key_id) throw new Problem('write_conflict');
         const { run } = transaction;
         const at = [tenant, uuidKey(id)];
-        const changes = [...APPLICATION.changes(application), ...at, expectedRevision];
+        const changes = [...APPLICATION_ROW.changes(application), ...at, expectedRevision];
         if ((await run(REPLACE, changes)).length === 0) return false;
         if (regenerated === undefined) return true;
         const { key, removal } = regenerated;

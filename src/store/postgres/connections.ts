@@ -1,12 +1,12 @@
 import type { AuditDraft, AuthorityDraft, SealedRow } from '../../core/audit/ports.ts';
-import type { Parameter, Scalar } from '../rows/fragment.ts';
+import type { Scalar, SqlParameter } from '../rows/fragment.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 
 /** Sends a statement and resolves to its rows. */
-export type Run = (statement: Statement, values?: readonly Parameter[]) => Promise<readonly Row[]>;
+export type Run = (statement: Statement, values?: readonly SqlParameter[]) => Promise<readonly Row[]>;
 
 /** A statement with its values. */
-export type Bound = readonly [statement: Statement, values: readonly Parameter[]];
+export type Bound = readonly [statement: Statement, values: readonly SqlParameter[]];
 
 /** The rows of each of several statements. */
 export type Answers = readonly (readonly Row[])[];
@@ -38,7 +38,7 @@ export interface Transaction {
 export type Change<T> = (transaction: Transaction) => Promise<T>;
 
 /** The first parameters of a statement that writes entries. */
-export function entryParameters(drafts: readonly SealedRow[]): readonly Parameter[] {
+export function entryParameters(drafts: readonly SealedRow[]): readonly SqlParameter[] {
   return listsOf(drafts, 'at', 'sealed');
 }
 

@@ -1,7 +1,7 @@
 import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { bytes, columns, instant, number, optional, text } from '../rows/columns.ts';
-import type { Parameter } from '../rows/fragment.ts';
+import type { SqlParameter } from '../rows/fragment.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { Undo } from '../rows/undo.ts';
 import type { Connections, Run } from './connections.ts';
@@ -36,7 +36,7 @@ function toHeader(row: Row): VaultHeader {
   return HEADER.readList(row, { slots: slots.sort((a, b) => a.slot - b.slot) });
 }
 
-function toValues(header: VaultHeader): readonly Parameter[] {
+function toValues(header: VaultHeader): readonly SqlParameter[] {
   return [...HEADER.values(header), ...listsOf(header.slots, 'slot', 'bytes')];
 }
 

@@ -8,10 +8,13 @@ import { PgError, treatmentOf } from './pg-error.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
 /** The outcome of a task in a transaction. `hasChanged` is false if a member wrote no entry. */
-export type Outcome = { readonly hasChanged?: boolean } & ({ readonly result: unknown } | { readonly error: unknown });
+export type TaskOutcome = { readonly hasChanged?: boolean } & (
+  | { readonly result: unknown }
+  | { readonly error: unknown }
+);
 
 /** The outcomes of all tasks: undefined for a task that changed nothing and must run again. */
-export type Outcomes = readonly (Outcome | undefined)[];
+export type Outcomes = readonly (TaskOutcome | undefined)[];
 
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
@@ -89,7 +92,7 @@ function outcomeOf(
   { member, at }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,
   written?: ReadonlySet<SealedRow>,
-): Outcome | undefined {
+): TaskOutcome | undefined {
   if (written !== undefined) {
     // If its entry was not written, the member changed nothing. A member without an entry may run twice.
     if (member.audit === undefined || !written.has(member.audit)) return undefined;
@@ -139,7 +142,7 @@ export function runGroup(
 export function runChange(client: SqlClient, change: Change<unknown>, isRepeated?: boolean): Promise<Outcomes> {
   return within(client, CHANGE_LIMIT_MS, async () => {
     let drafts: readonly SealedRow[] = [];
-    let done: Outcome;
+    let done: TaskOutcome;
     try {
       done = await orRollBack(client, async () => {
         await Promise.all(

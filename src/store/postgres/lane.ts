@@ -4,7 +4,7 @@ import { nextTick } from '../../core/timers.ts';
 import { COMMITS } from '../rows/channels.ts';
 import { findWritten } from './audit-head.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
-import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
+import { CommitLost, findSettled, type Outcomes, runChange, runGroup, type TaskOutcome } from './lane-transaction.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
 
@@ -22,7 +22,7 @@ interface Work {
 
 interface Task extends Work {
   readonly deadline: number;
-  readonly settle: (outcome: Outcome) => void;
+  readonly settle: (outcome: TaskOutcome) => void;
   /** Whether the task runs alone: a change, or a member of a group that has failed. */
   isAlone: boolean;
   /** Whether a COMMIT of the task was not answered, and did not arrive before the audit was read. */
@@ -36,7 +36,7 @@ function keyOf({ member }: Task): string {
   return member?.shared?.key ?? '';
 }
 
-function settleAs(outcome: Outcome, tasks: readonly Task[]): void {
+function settleAs(outcome: TaskOutcome, tasks: readonly Task[]): void {
   for (const { settle } of tasks) settle(outcome);
 }
 

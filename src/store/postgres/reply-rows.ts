@@ -9,11 +9,11 @@ import type { Connections, Run } from './connections.ts';
 import { firstValue, named } from './sql-client.ts';
 import { uuid, uuidKey, uuidValue } from './uuid-text.ts';
 
-export const REPLY = replyColumns(uuid);
+export const REPLY_ROW = replyColumns(uuid);
 
 export const REPLIES = named({
   /** Parameters: tenant id, application, key hash, the latest time of replies that are too old. */
-  findReply: `SELECT ${REPLY.of('r')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+  findReply: `SELECT ${REPLY_ROW.of('r')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.reply WHERE tenant = n.tenant AND application_id = $2 AND key_hash = $3 OFFSET 0) r
       WHERE r.created_at > $4`,
 });
@@ -32,7 +32,7 @@ const INSERT = `WITH n AS (SELECT tenant, data_key_id FROM vault.tenant WHERE id
     SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::integer, $7::bytea FROM n WHERE data_key_id = $6
     RETURNING 1)
   SELECT EXISTS (SELECT 1 FROM made) FROM n`;
-const STALE = `SELECT ${REPLY.of('r')} FROM vault.reply r WHERE ${OF_TENANT} AND key_id < $2 LIMIT $3`;
+const STALE = `SELECT ${REPLY_ROW.of('r')} FROM vault.reply r WHERE ${OF_TENANT} AND key_id < $2 LIMIT $3`;
 const RESEAL = `WITH resealed AS (UPDATE vault.reply r SET key_id = w.key_id, sealed = w.sealed
     FROM unnest($2::uuid[], $3::bytea[], $4::integer[], $5::integer[], $6::bytea[])
       w (application_id, key_hash, old_key_id, key_id, sealed)
@@ -44,7 +44,7 @@ type Query = readonly [tenantId: string, applicationId: string, keyHash: Uint8Ar
 
 async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): Promise<StoredReply | undefined> {
   const [row] = await run(REPLIES.findReply, [uuidKey(tenantId), uuidKey(applicationId), keyHash, now - REPLY_LIFE_MS]);
-  return row && REPLY.readList(row, { tenant_id: tenantId });
+  return row && REPLY_ROW.readList(row, { tenant_id: tenantId });
 }
 
 /** Throws `write_conflict` if the key has a reply. Call it before a change that would fail when repeated. */
@@ -66,7 +66,7 @@ export async function insertReply(run: Run, draft: DraftedReply): Promise<void> 
   const tenant = uuidValue(reply.tenant_id);
   const [, [row]] = await Promise.all([
     run(REMOVE_BY_KEY, [tenant, reply.application_id, reply.key_hash]),
-    run(INSERT, [tenant, ...REPLY.values(reply)]),
+    run(INSERT, [tenant, ...REPLY_ROW.values(reply)]),
   ]);
   if (row?.[0] !== true) throw new Problem(row === undefined ? 'unauthenticated' : 'write_conflict');
 }
@@ -90,7 +90,7 @@ export function replyMethods({ read, readSlow, change }: Connections) {
     findReply: async (...query) => find(read, query),
     async findStaleReplies(tenantId, { key_id }, limit) {
       const rows = await readSlow(STALE, [uuidKey(tenantId), key_id, limit]);
-      return rows.map((row) => REPLY.readList(row, { tenant_id: tenantId }));
+      return rows.map((row) => REPLY_ROW.readList(row, { tenant_id: tenantId }));
     },
     resealReplies: (tenantId, changes) =>
       change(async ({ run }) => storedNumber(firstValue(await run(RESEAL, [uuidKey(tenantId), ...toLists(changes)])))),

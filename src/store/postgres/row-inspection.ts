@@ -2,10 +2,10 @@ import type { InspectedRecords } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
 import { decoded, storedNumber, storedText } from '../rows/stored-value.ts';
-import { APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
-import { APPLICATION, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION_KEY_ROW, toApplicationKeyRecord } from './application-key-rows.ts';
+import { APPLICATION_ROW, toApplicationRecord } from './application-rows.ts';
 import { type Connections, INSPECT } from './connections.ts';
-import { REPLY } from './reply-rows.ts';
+import { REPLY_ROW } from './reply-rows.ts';
 import { type Row, storedList } from './sql-client.ts';
 import { findNumber } from './tenant-number.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -37,12 +37,12 @@ const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRec
     indexesOf: (row) => storedList(row.at(-1)).map(storedBlind),
   },
   application: {
-    sql: `SELECT a.id::text, ${APPLICATION.of('a')} FROM vault.application a
+    sql: `SELECT a.id::text, ${APPLICATION_ROW.of('a')} FROM vault.application a
       WHERE a.tenant = $1 AND ($2 = '' OR a.id > nullif($2, '')::uuid) ORDER BY a.id LIMIT $3`,
     decode: toApplicationRecord,
   },
   application_key: {
-    sql: `SELECT k.id::text, ${APPLICATION_KEY.of('k')} FROM vault.application_key k
+    sql: `SELECT k.id::text, ${APPLICATION_KEY_ROW.of('k')} FROM vault.application_key k
       WHERE k.tenant = $1 AND ($2 = '' OR k.id > nullif($2, '')::uuid) ORDER BY k.id LIMIT $3`,
     decode: toApplicationKeyRecord,
   },
@@ -51,11 +51,11 @@ const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRec
     decode: (tenantId, row) => TOMBSTONE.readList(row, { tenant_id: tenantId }),
   },
   reply: {
-    sql: `SELECT r.application_id || ' ' || encode(r.key_hash, 'hex'), ${REPLY.of('r')} FROM vault.reply r
+    sql: `SELECT r.application_id || ' ' || encode(r.key_hash, 'hex'), ${REPLY_ROW.of('r')} FROM vault.reply r
       WHERE r.tenant = $1 AND ($2 = '' OR (r.application_id, r.key_hash)
         > (nullif(split_part($2, ' ', 1), '')::uuid, decode(split_part($2, ' ', 2), 'hex')))
       ORDER BY r.application_id, r.key_hash LIMIT $3`,
-    decode: (tenantId, row) => REPLY.readList(row, { tenant_id: tenantId }),
+    decode: (tenantId, row) => REPLY_ROW.readList(row, { tenant_id: tenantId }),
   },
 };
 

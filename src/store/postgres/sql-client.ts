@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import type { Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { nextTick } from '../../core/timers.ts';
-import type { Fragment, Parameter, Scalar } from '../rows/fragment.ts';
+import type { Fragment, Scalar, SqlParameter } from '../rows/fragment.ts';
 import { PgError, toPgError } from './pg-error.ts';
 import { PATH_COLUMNS, requireSearchPath } from './search-path.ts';
 
@@ -31,7 +31,7 @@ export function numbered(text: string): string {
 }
 
 /** Returns an unnamed statement, which PostgreSQL plans for its values. */
-export function toBound({ sql, params }: Fragment): readonly [text: string, values: readonly Parameter[]] {
+export function toBound({ sql, params }: Fragment): readonly [text: string, values: readonly SqlParameter[]] {
   return [numbered(sql), params];
 }
 
@@ -68,7 +68,7 @@ export function listsOf<Name extends string>(
 /** A connection whose statements do not wait for each other's answers. Those of one turn are sent in one write. */
 export interface SqlClient {
   /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
-  run(statement: Statement, values?: readonly Parameter[]): Promise<readonly Row[]>;
+  run(statement: Statement, values?: readonly SqlParameter[]): Promise<readonly Row[]>;
   /** Sends COMMIT. Rejects with 40000 after a failed statement: the server then rolls back without an error. */
   commit(): Promise<void>;
   /** Resolves when the connection has ended: to the error, or to undefined after `close`. */
@@ -117,7 +117,7 @@ export function sqlClient(client: Client): SqlClient {
     });
   }
 
-  function ask(statement: Statement, values: readonly Parameter[] = []): Promise<Answer> {
+  function ask(statement: Statement, values: readonly SqlParameter[] = []): Promise<Answer> {
     const { name, text } = typeof statement === 'string' ? { name: undefined, text: statement } : statement;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };

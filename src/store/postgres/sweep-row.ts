@@ -1,7 +1,7 @@
 import type { ExpiringRecords, Store } from '../../core/ports.ts';
 import { decoded, MAX_ROW, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
-import { APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
-import { APPLICATION, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION_KEY_ROW, toApplicationKeyRecord } from './application-key-rows.ts';
+import { APPLICATION_ROW, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
 import { firstValue, type Row } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -44,8 +44,8 @@ const EXPIRED: {
   ];
 } = {
   token: [expiredRows('token', 'AND e.deleted_at IS NULL', TOKEN_COLUMNS.replaceAll('t.', 'e.')), toTokenRecord],
-  application: [expiredRows('application', '', APPLICATION.of('e')), toApplicationRecord],
-  application_key: [expiredRows('application_key', '', APPLICATION_KEY.of('e')), toApplicationKeyRecord],
+  application: [expiredRows('application', '', APPLICATION_ROW.of('e')), toApplicationRecord],
+  application_key: [expiredRows('application_key', '', APPLICATION_KEY_ROW.of('e')), toApplicationKeyRecord],
 };
 
 const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED';

@@ -3,8 +3,8 @@ import { Problem } from '../../core/problem.ts';
 import { KEY, tenantColumns } from '../rows/record-columns.ts';
 import { staleBatch, WALKED_AT_ONCE } from '../rows/stale-batch.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { APPLICATION_KEY, insertKey, toApplicationKeyRecord } from './application-key-rows.ts';
-import { APPLICATION, insertApplication, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION_KEY_ROW, insertKey, toApplicationKeyRecord } from './application-key-rows.ts';
+import { APPLICATION_ROW, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
 import { changeTenant } from './tenant-number.ts';
@@ -27,7 +27,7 @@ const KEYS =
 
 export const TENANT_READS = named({
   findTenant: `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
-  findAuthority: `SELECT ${APPLICATION_KEY.of('c')}, ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
+  findAuthority: `SELECT ${APPLICATION_KEY_ROW.of('c')}, ${APPLICATION_ROW.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
       FROM (SELECT * FROM vault.application_key WHERE hash = $1 OFFSET 0) c
       JOIN LATERAL (SELECT * FROM vault.application WHERE tenant = c.tenant AND id = c.application_id OFFSET 0) a ON true
       JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
@@ -74,7 +74,7 @@ WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id > $4 ORDER
 const STALE_TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, place),
   LATERAL (SELECT * FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
     AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.place`;
-const STALE_APPLICATIONS = `SELECT ${APPLICATION.of('a')} FROM vault.application a
+const STALE_APPLICATIONS = `SELECT ${APPLICATION_ROW.of('a')} FROM vault.application a
 WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`;
 
 /** Resolves to whether the current master key wraps the keys. It cannot unwrap keys under a former master key. */
@@ -113,8 +113,8 @@ export function tenantMethods(connections: Connections) {
 
     async findAuthority(keyHash, now) {
       const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);
-      const at = APPLICATION_KEY.names.length;
-      const owner = toTenantWithKeys(rows, at + APPLICATION.names.length);
+      const at = APPLICATION_KEY_ROW.names.length;
+      const owner = toTenantWithKeys(rows, at + APPLICATION_ROW.names.length);
       if (owner === undefined) return undefined;
       const { id } = owner.tenant;
       const [row = []] = rows;

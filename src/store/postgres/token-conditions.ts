@@ -10,7 +10,7 @@ type SetsOf = (blinds: readonly string[]) => readonly number[];
 
 /** Returns the tests of the whole query on the live row `t` of `token`; TRUE if it has no conditions. */
 export function whereQuery(query: TokenQuery, setsOf: SetsOf): Fragment {
-  return rows.whereQuery(query, (condition) => {
+  return rows.queryFragment(query, (condition) => {
     if ('id_in' in condition) return sql`t.id = ANY (${idsOf(condition.id_in)}::text[])`;
     if ('type_in' in condition) {
       return sql`t.type = ANY (${condition.type_in.map((type) => TOKEN_TYPE_CODES[type])}::smallint[])`;

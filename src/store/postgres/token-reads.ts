@@ -1,6 +1,6 @@
 import type { Instant, PresentedToken, Store, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
-import { TOKEN } from '../rows/record-columns.ts';
+import { TOKEN_ROW } from '../rows/record-columns.ts';
 import {
   isStorableText,
   optionally,
@@ -14,7 +14,7 @@ import { named, type Row, type Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
-export const TOKEN_COLUMNS = TOKEN.of('t').replace('t.full', 't.revealed');
+export const TOKEN_COLUMNS = TOKEN_ROW.of('t').replace('t.full', 't.revealed');
 
 export const SCANNED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented';
 export const PRESENTED_COLUMNS = `${SCANNED_COLUMNS}, t.revealed`;
@@ -23,7 +23,7 @@ const optionalNumber = optionally(storedNumber);
 
 /** Decodes a row that begins with `TOKEN_COLUMNS`. Throws `integrity_failure` for values that a vault never writes. */
 export function toTokenRecord(tenantId: string, row: Row): TokenRecord {
-  return TOKEN.readList(row, { tenant_id: tenantId });
+  return TOKEN_ROW.readList(row, { tenant_id: tenantId });
 }
 
 /** Decodes a row that begins with `SCANNED_COLUMNS`. */

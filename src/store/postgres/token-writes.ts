@@ -109,7 +109,7 @@ function readPlace(changed: unknown, at: number) {
   return { hasChanged, result: hasChanged };
 }
 
-export function tokenWrites(connections: Connections, sets: ContainerSets) {
+export function tokenWrites(connections: Pick<Connections, 'change' | 'join'>, sets: Pick<ContainerSets, 'ensured'>) {
   /** A change with a reply runs alone. `isKeyFirst` checks its key first: the change would fail when repeated. */
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });

@@ -1,20 +1,20 @@
 export type Scalar = string | number | boolean | Uint8Array | null | undefined;
 /** The value of a parameter. `undefined` is NULL. Only PostgreSQL takes lists. */
-export type Parameter = Scalar | readonly Scalar[];
+export type SqlParameter = Scalar | readonly Scalar[];
 
 /** A piece of SQL with the values of its parameters, each of which is a `?`. */
 export interface Fragment {
   readonly sql: string;
-  readonly params: readonly Parameter[];
+  readonly params: readonly SqlParameter[];
 }
 
-function isFragment(part: Fragment | Parameter): part is Fragment {
+function isFragment(part: Fragment | SqlParameter): part is Fragment {
   return typeof part === 'object' && part !== null && 'params' in part;
 }
 
 /** Returns the piece of SQL of a template. Fragments become a part of it, all other values become parameters. */
-export function sql(strings: TemplateStringsArray, ...parts: readonly (Fragment | Parameter)[]): Fragment {
-  const params: Parameter[] = [];
+export function sql(strings: TemplateStringsArray, ...parts: readonly (Fragment | SqlParameter)[]): Fragment {
+  const params: SqlParameter[] = [];
   let text = strings[0] ?? '';
   for (const [index, part] of parts.entries()) {
     if (isFragment(part)) {

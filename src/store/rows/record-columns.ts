@@ -105,7 +105,7 @@ export function applicationKeyColumns(uuid: Kind<string>) {
 export type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
 
 /** The columns of a live token. The month is fixed: a change of the token must not undo `markActive`. */
-export const TOKEN = columns<TokenColumns>(
+export const TOKEN_ROW = columns<TokenColumns>(
   {
     id: text,
     type: tokenType,

@@ -16,23 +16,23 @@ export type OwnCondition =
 type WhereOwn = (condition: OwnCondition) => Fragment;
 
 /** Returns the tests of the whole query on the row `t` of `token`; TRUE if it has no conditions. */
-export function whereQuery({ all, anyOf }: TokenQuery, own: WhereOwn): Fragment {
+export function queryFragment({ all, anyOf }: TokenQuery, own: WhereOwn): Fragment {
   const every = (conditions: readonly TokenCondition[]) =>
     join(
-      conditions.map((condition) => whereCondition(condition, own)),
+      conditions.map((condition) => conditionFragment(condition, own)),
       'AND',
     );
   return anyOf === undefined ? every(all) : join([every(all), join(anyOf.map(every), 'OR')], 'AND');
 }
 
 /** Returns the test of a condition on the row `t` of `token`. */
-export function whereCondition(condition: TokenCondition, own: WhereOwn): Fragment {
+export function conditionFragment(condition: TokenCondition, own: WhereOwn): Fragment {
   if ('id_prefix' in condition) return wherePrefix('t.id', condition.id_prefix);
   if ('created_in' in condition) return whereBetween('t.created_at', condition.created_in);
   if ('expires_in' in condition) {
     return sql`(t.expires_at IS NOT NULL AND ${whereBetween('t.expires_at', condition.expires_in)})`;
   }
-  const where = (part: TokenCondition) => whereCondition(part, own);
+  const where = (part: TokenCondition) => conditionFragment(part, own);
   if ('every' in condition) return join(condition.every.map(where), 'AND');
   if ('some' in condition) return join(condition.some.map(where), 'OR');
   if ('not' in condition) return sql`NOT (${where(condition.not)})`;

@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts';
 import { runHistoriesIn } from '../histories.ts';
-import { FREQUENT_GUARDS, removeHistoryGuards } from '../histories-controls.ts';
+import { removeHistoryGuards } from '../histories-controls.ts';
 import { storePlaces } from './histories-place.ts';
 
 const HISTORIES = 300;
@@ -17,7 +17,6 @@ export const CHECK: Check = {
     removeHistoryGuards({
       seed,
       limit: MAX_CONTROL,
-      guards: FREQUENT_GUARDS,
       places: async (load) => {
         const { storePlaces: places } = await load<typeof import('./histories-place.ts')>('store/histories-place.ts');
         return places();

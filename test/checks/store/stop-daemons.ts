@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { delayRelay } from '../../../bench/delay-relay.js';
+import { delayRelay } from '../../../bench/delay-relay.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { patchProduct } from '../patched-product.ts';
 import { percentile } from '../perform.ts';

@@ -8,15 +8,15 @@ import { formatInstant } from '../../../core/time.ts';
 import { wallTime } from '../../../core/timers.ts';
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
-import { ARCHIVE_FLAGS, archiveFile, archiveFiles } from '../../archive-file.ts';
-import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { report } from '../../exit/report-failure.ts';
+import { ARCHIVE_FLAGS, archiveFile, archiveFiles } from '../../files/archive-file.ts';
+import { filePath, outputPath, requireLines } from '../../files/output-path.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
+import { FLAGS, type FlagValues, flag } from '../../flags/global-flags.ts';
+import { parseMoment, parseWhole } from '../../flags/quantities.ts';
 import { groupDigits } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { filePath, outputPath, requireLines } from '../../output-path.ts';
-import { parseMoment, parseWhole } from '../../quantities.ts';
-import { report } from '../../report-failure.ts';
-import { writeWholeFile } from '../../whole-file.ts';
 import { withAdmin } from '../on-file.ts';
 
 const LIST_FLAGS = {

@@ -1,8 +1,8 @@
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import { MachineDate } from '../../../core/timers.ts';
+import { parseMoment } from '../../flags/quantities.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { parseMoment } from '../../quantities.ts';
 import type { Define } from '../subcommand.ts';
 import { onDevDaemon } from './dev-daemon.ts';
 import { FORWARD_ONLY, OTHER_WAYS, stepForward } from './step-forward.ts';

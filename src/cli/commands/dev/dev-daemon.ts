@@ -3,12 +3,12 @@ import { sendToDev } from '../../../client/remote.ts';
 import type { Reply } from '../../../contract/call.ts';
 import type { DevRequest } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
-import { readApiKey } from '../../credential.ts';
-import type { ExitCode } from '../../exit-codes.ts';
-import { FLAGS, type FlagRows, flagValue } from '../../global-flags.ts';
+import { readApiKey } from '../../credential/read-credential.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
+import { report, reportProblem } from '../../exit/report-failure.ts';
+import { FLAGS, type FlagRows, flagValue } from '../../flags/global-flags.ts';
+import { daemonAt } from '../../flags/target.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
-import { report, reportProblem } from '../../report-failure.ts';
-import { daemonAt } from '../../target.ts';
 import { type CommandLine, type Printing, printing } from '../printing.ts';
 import type { Define } from '../subcommand.ts';
 

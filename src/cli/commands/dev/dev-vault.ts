@@ -7,15 +7,16 @@ import type { HolderCommands } from '../../../console/holder-requests.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
+import type { Credential } from '../../../keyring/credential.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
 import { type DevClock, devClock, type MovableClock, movableClock } from '../../../vault/clock/dev-clock.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
-import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
-import { filePath } from '../../output-path.ts';
-import { readSecretFile } from '../../secret-file.ts';
-import { writeWholeFile } from '../../whole-file.ts';
+import { KEY_FILE_BYTES, keyFileBeside, readKeyFile } from '../../credential/read-credential.ts';
+import { filePath } from '../../files/output-path.ts';
+import { readSecretFile } from '../../files/secret-file.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
 import { provideKeyFile } from '../keys/new-credential.ts';
 import { holderCommands } from '../ui/holder-commands.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
@@ -57,7 +58,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   const folder = makeTemporaryFolder('dev');
   const remove = () => removeFolder(folder);
   const keep = atExit(remove);
-  const key = new Uint8Array(randomBytes(KEY_BYTES));
+  const key = new Uint8Array(randomBytes(KEY_FILE_BYTES));
   const credential = async (): Promise<Credential> => ({ kind: 'key_file', key: new Uint8Array(key) });
   const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];
   const all = { ...settings, clock: movableClock() };
@@ -129,14 +130,14 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
   // Remove an old keys file now. Later it may belong to another command that creates this vault.
   assertReplaceable(keysFile, '--file');
   await rm(keysFile, { force: true });
-  const { credential, undo } = await provideKeyFile(keyFileBeside(file));
+  const { credential, removeKeyFile } = await provideKeyFile(keyFileBeside(file));
   try {
     return await makeDevVault(file, credential, settings, (keys) =>
       writeWholeFile('--file', keysFile, `${JSON.stringify(keys)}\n`),
     );
   } catch (error) {
     // Keep the key file if the vault exists: another command may have created the vault with it.
-    if (!existsSync(file)) await undo();
+    if (!existsSync(file)) await removeKeyFile();
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags } from '../../global-flags.ts';
+import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags } from '../../flags/global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';

@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
 import { Fault } from '../../../core/fault.ts';
-import type { ChildExitCode } from '../../exit-codes.ts';
-import { type Environment, FLAGS, flag } from '../../global-flags.ts';
-import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
-import { report } from '../../report-failure.ts';
+import type { ChildExitCode } from '../../exit/exit-codes.ts';
+import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../exit/interrupt.ts';
+import { report } from '../../exit/report-failure.ts';
+import { type Environment, FLAGS, flag } from '../../flags/global-flags.ts';
 import { seededVariables } from '../seed/seed-output.ts';
 import { subcommand } from '../subcommand.ts';
 import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';

@@ -1,8 +1,8 @@
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
-import { flag } from '../../global-flags.ts';
+import { flag } from '../../flags/global-flags.ts';
+import { parseDuration, parseWhole } from '../../flags/quantities.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { parseDuration, parseWhole } from '../../quantities.ts';
 import { onDevDaemon } from './dev-daemon.ts';
 
 const path = DEV_PATHS.faults;

@@ -1,6 +1,6 @@
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { parseJson } from '../../../core/json/parse.ts';
-import type { ExitCode } from '../../exit-codes.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
 import { itemsOf } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../contract/json.ts';
 import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import type { VaultSettings } from '../../../vault/vault.ts';
-import type { Environment } from '../../global-flags.ts';
-import { VERSION } from '../../version.ts';
+import type { Environment } from '../../flags/global-flags.ts';
+import { VERSION } from '../../help/version.ts';
 import type { DevVault } from './dev-vault.ts';
 
 export interface SeededDevVaultOptions {

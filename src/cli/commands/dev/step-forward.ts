@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import { parseDuration } from '../../quantities.ts';
+import { parseDuration } from '../../flags/quantities.ts';
 
 export const FORWARD_ONLY = 'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d';
 export const OTHER_WAYS =

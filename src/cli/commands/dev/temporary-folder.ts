@@ -4,7 +4,7 @@ import path from 'node:path';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
-import { isFullDisk, reasonOf } from '../../error-reason.ts';
+import { isFullDisk, reasonOf } from '../../exit/error-reason.ts';
 
 /** Matches a folder name such as `token-vault-dev-4242-x1Y2z3`: the purpose, the process number, and a random part. */
 const NAME = /^token-vault-(?:dev|backup|doctor)-(\d{1,10})-[A-Za-z0-9]{6}$/;

@@ -1,7 +1,7 @@
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
+import { printByteSize } from '../../flags/quantities.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { printByteSize } from '../../quantities.ts';
 import { onFile } from '../on-file.ts';
 
 const HELP = `

@@ -1,10 +1,10 @@
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
-import { ARCHIVE_FLAGS, archiveFiles } from '../../archive-file.ts';
-import { FLAGS } from '../../global-flags.ts';
+import { report } from '../../exit/report-failure.ts';
+import { ARCHIVE_FLAGS, archiveFiles } from '../../files/archive-file.ts';
+import { FLAGS } from '../../flags/global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { report } from '../../report-failure.ts';
 import { onVault } from '../on-file.ts';
 
 /** The result of `vault doctor`. */

@@ -2,10 +2,10 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { StorePlace } from '../../../vault/place.ts';
 import type { CreateStoreVaultOptions } from '../../../vault/store-vault.ts';
-import { namedCredential } from '../../credential.ts';
-import { describeStrength } from '../../passphrase-strength.ts';
-import { canPrompt, promptSecret } from '../../prompt.ts';
-import { report } from '../../report-failure.ts';
+import { describeStrength } from '../../credential/passphrase-strength.ts';
+import { canPrompt, promptSecret } from '../../credential/prompt.ts';
+import { namedCredential } from '../../credential/read-credential.ts';
+import { report } from '../../exit/report-failure.ts';
 import { confirmPassphrase, type NewCredential, provideNamed } from '../keys/new-credential.ts';
 import type { CommandLine } from '../printing.ts';
 
@@ -22,7 +22,7 @@ export async function initStore(
   requireNamed(line);
   if (await hasVault(store))
     throw new Fault('conflict', `${store.url.shown} holds a vault in this schema`, { hint: HINT });
-  const { credential, undo } = await newCredential(line, options.weakPassphrase);
+  const { credential, removeKeyFile } = await newCredential(line, options.weakPassphrase);
   try {
     const { tenant, application } = await createStoreVault({ store, credential, ...options });
     if (canPrompt()) report(`wrote ${store.url.shown}`, 'keep a copy of the key: without it nobody can read the vault');
@@ -30,7 +30,7 @@ export async function initStore(
     return stringifyJson(shown);
   } catch (error) {
     // Keep the key file if another command has created this vault with it meanwhile.
-    if (!(await hasVault(store).catch(() => true))) await undo();
+    if (!(await hasVault(store).catch(() => true))) await removeKeyFile();
     throw error;
   }
 }

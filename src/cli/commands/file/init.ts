@@ -2,22 +2,22 @@ import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import type { Credential } from '../../../keyring/credential.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
+import { withKeyFile } from '../../credential/key-out.ts';
+import { describeStrength } from '../../credential/passphrase-strength.ts';
+import { canPrompt, promptSecret } from '../../credential/prompt.ts';
 import {
   adjacentKeyFile,
   adjacentKeyWarning,
-  type Credential,
   keyFileBeside,
   namedCredential,
-} from '../../credential.ts';
-import { FLAGS, flag } from '../../global-flags.ts';
-import { withKeyFile } from '../../key-out.ts';
+} from '../../credential/read-credential.ts';
+import { report } from '../../exit/report-failure.ts';
+import { filePath } from '../../files/output-path.ts';
+import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { chooseOwnLocation } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { filePath } from '../../output-path.ts';
-import { describeStrength } from '../../passphrase-strength.ts';
-import { canPrompt, promptSecret } from '../../prompt.ts';
-import { report } from '../../report-failure.ts';
-import { chooseOwnPlace } from '../../target.ts';
 import {
   checkLabel,
   confirmPassphrase,
@@ -61,17 +61,22 @@ key: --key-file, --key-command or --passphrase-file.`,
 async function init(line: CommandLine): Promise<string> {
   const { tenant: tenantName = 'default', grant, weakPassphrase, ...flags } = line.read(INIT_FLAGS);
   const label = checkLabel(flags.label);
-  const place = chooseOwnPlace(line.flags, line.env);
+  const location = chooseOwnLocation(line.flags, line.env);
   checkTenantName('--tenant', tenantName);
-  if (place.store !== undefined) {
-    return (await import('./init-store.ts')).initStore(line, place.store, { tenantName, grant, weakPassphrase, label });
+  if (location.store !== undefined) {
+    return (await import('./init-store.ts')).initStore(line, location.store, {
+      tenantName,
+      grant,
+      weakPassphrase,
+      label,
+    });
   }
   if ('grant' in line.flags) throw new Fault('usage', '--grant needs --store');
-  const file = filePath('--file', place.file);
+  const file = filePath('--file', location.file);
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
   const notice = await checkFileSystem(file, line.read(FLAGS.fileSystem).allowNetworkFilesystem);
   if (notice !== undefined) report(notice);
-  const { credential, undo } = await newCredential(file, line, weakPassphrase);
+  const { credential, removeKeyFile } = await newCredential(file, line, weakPassphrase);
   try {
     const { createVault } = await import('../../../vault/vault.ts');
     const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase, label });
@@ -82,7 +87,7 @@ async function init(line: CommandLine): Promise<string> {
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
   } catch (error) {
     // Another command may have created this vault meanwhile, with the key file of this one.
-    if (!existsSync(file)) await undo();
+    if (!existsSync(file)) await removeKeyFile();
     throw error;
   }
 }

@@ -1,15 +1,15 @@
 import { Fault } from '../../../core/fault.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
-import { readCredential } from '../../credential.ts';
-import { FLAGS, flag } from '../../global-flags.ts';
+import { readCredential } from '../../credential/read-credential.ts';
+import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { parseLocation } from '../../flags/target.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { parsePlace } from '../../target.ts';
 import { type CommandLine, printing } from '../printing.ts';
 
 const MOVE_FLAGS = {
-  from: flag('--from <place>', 'the vault: a file, or postgres://user@host/database', 'VAULT_MOVE_FROM'),
-  to: flag('--to <place>', 'a new file, or a database without a vault', 'VAULT_MOVE_TO'),
+  from: flag('--from <vault>', 'the vault: a file, or postgres://user@host/database', 'VAULT_MOVE_FROM'),
+  to: flag('--to <vault>', 'a new file, or a database without a vault', 'VAULT_MOVE_TO'),
   keepSource: flag('--keep-source', 'make a copy, and leave the vault as it is', 'VAULT_MOVE_KEEP_SOURCE'),
   verify: flag(
     '--verify <depth>',
@@ -42,8 +42,8 @@ export const defineMove = printing({
 async function move(line: CommandLine) {
   const { flags, env } = line;
   const { keepSource, verify, abort, grant, ...named } = line.read(MOVE_FLAGS);
-  const from = placeOf('--from', named.from, line);
-  const to = placeOf('--to', named.to, line);
+  const from = requireLocation('--from', named.from, line);
+  const to = requireLocation('--to', named.to, line);
   if (verify !== undefined && verify !== 'full') throw new Fault('usage', '--verify must be full');
   if (grant !== undefined && to.store === undefined && 'grant' in flags) {
     throw new Fault('usage', '--grant needs a database in --to');
@@ -73,11 +73,11 @@ async function move(line: CommandLine) {
   return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
 }
 
-function placeOf(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultPlace {
-  if (text !== undefined) return parsePlace(text, flags, env);
+function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultPlace {
+  if (text !== undefined) return parseLocation(text, flags, env);
   throw new Fault('usage', `${flag} is required`, {
     hint: 'name a file, or a database: postgres://user@host/database',
   });
 }
 
-const shownAs = (place: VaultPlace): string => place.file ?? place.store.url.shown;
+const shownAs = (location: VaultPlace): string => location.file ?? location.store.url.shown;

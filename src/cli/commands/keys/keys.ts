@@ -1,10 +1,10 @@
 import { Fault } from '../../../core/fault.ts';
-import { onlyOne } from '../../credential.ts';
-import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { canPrompt, confirmLoss, promptSecret } from '../../credential/prompt.ts';
+import { onlyOne } from '../../credential/read-credential.ts';
+import { report } from '../../exit/report-failure.ts';
+import { FLAGS, type FlagValues, flag } from '../../flags/global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { canPrompt, confirmLoss, promptSecret } from '../../prompt.ts';
-import { report } from '../../report-failure.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
 import type { CommandLine } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
@@ -52,14 +52,14 @@ export const defineKeysAdd = withAdmin({
     const values = read(ADD_FLAGS);
     const label = checkLabel(values.label);
     return async (admin) => {
-      const { credential, undo } = await newCredential(values);
+      const { credential, removeKeyFile } = await newCredential(values);
       try {
         return await admin.addSlot(credential, { allowWeak: values.weakPassphrase, label });
       } catch (error) {
         // Keep the key file if it opens the vault: another command may have added it. Skip this check for a passphrase:
-        // it needs no undo, and the check would repeat the key derivation of every slot.
+        // it has no key file, and the check would repeat the key derivation of every slot.
         const isFile = credential.kind === 'key_file';
-        if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await undo();
+        if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await removeKeyFile();
         throw error;
       }
     };

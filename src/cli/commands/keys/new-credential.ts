@@ -2,25 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
+import type { Credential } from '../../../keyring/credential.ts';
+import { runKeyCommand } from '../../credential/key-command.ts';
+import { isTypedByHand, promptSecret } from '../../credential/prompt.ts';
 import {
-  type Credential,
-  KEY_BYTES,
+  KEY_FILE_BYTES,
   keyFileBeside,
   type NamedCredential,
   readKeyFile,
   readPassphraseFile,
-} from '../../credential.ts';
-import { flag } from '../../global-flags.ts';
-import { runKeyCommand } from '../../key-command.ts';
-import { filePath } from '../../output-path.ts';
-import { isTypedByHand, promptSecret } from '../../prompt.ts';
-import { writeWholeFile } from '../../whole-file.ts';
+} from '../../credential/read-credential.ts';
+import { filePath } from '../../files/output-path.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
+import { flag } from '../../flags/global-flags.ts';
 
 /** The credential of a new vault or slot. */
 export interface NewCredential {
   readonly credential: Credential;
   /** Removes the key file if this command created it. */
-  readonly undo: () => Promise<void>;
+  readonly removeKeyFile: () => Promise<void>;
 }
 
 export const WEAK_PASSPHRASE_FLAGS = {
@@ -63,9 +63,9 @@ export async function provideKeyCommand(command: string, flag: string): Promise<
 export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {
   if (existsSync(path)) return newKey(await readKeyFile(path, flag), flag);
   filePath(flag, path);
-  const key = randomBytes(KEY_BYTES);
+  const key = randomBytes(KEY_FILE_BYTES);
   await writeWholeFile(flag, path, key);
-  return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
+  return { credential: { kind: 'key_file', key: new Uint8Array(key) }, removeKeyFile: () => rm(path, { force: true }) };
 }
 
 /** Creates the default key file of a new vault. Rejects with `file_exists` when the key file exists. */
@@ -83,14 +83,14 @@ export function isUniform(credential: Credential): boolean {
 /** Returns a given credential for a new vault or slot. Throws `usage`, naming `flag`, for a key of 32 equal bytes. */
 export function newKey(credential: Credential, flag: string): NewCredential {
   if (!isUniform(credential)) return keptCredential(credential);
-  throw new Fault('usage', `${flag}: a new key cannot be ${KEY_BYTES} equal bytes`, {
-    hint: `use ${KEY_BYTES} random bytes, such as those of \`openssl rand ${KEY_BYTES}\``,
+  throw new Fault('usage', `${flag}: a new key cannot be ${KEY_FILE_BYTES} equal bytes`, {
+    hint: `use ${KEY_FILE_BYTES} random bytes, such as those of \`openssl rand ${KEY_FILE_BYTES}\``,
   });
 }
 
-/** Returns a credential without a new key file, so `undo` does nothing. */
+/** Returns a credential without a new key file, so `removeKeyFile` does nothing. */
 export function keptCredential(credential: Credential): NewCredential {
-  return { credential, undo: async () => undefined };
+  return { credential, removeKeyFile: async () => undefined };
 }
 
 /**

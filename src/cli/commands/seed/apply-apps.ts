@@ -4,8 +4,8 @@ import { Fault } from '../../../core/fault.ts';
 import { normalizeContainer } from '../../../core/tokens/containers.ts';
 import { asObject } from '../../output/result-view.ts';
 import { compareItem, type SeedChange } from './compare-item.ts';
-import { makerName } from './read-seed-file.ts';
-import { itemsOf, type SeedCalls } from './seed-calls.ts';
+import { tokenAppName } from './read-seed-file.ts';
+import { recordsOf, type SeedCalls } from './seed-calls.ts';
 import type { SeedApp, SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
@@ -19,17 +19,17 @@ export interface ComparedApp {
 const PERMISSIONS: readonly Permission[] = ['token:create', 'token:read', 'token:update'];
 
 /** Returns the definition of the application that creates and changes the tokens of a seed. */
-export function makerOf(seed: Pick<SeedDocument, 'name' | 'place'>): SeedApp {
-  const name = makerName(seed.name);
+export function tokenAppOf(seed: Pick<SeedDocument, 'name' | 'position'>): SeedApp {
+  const name = tokenAppName(seed.name);
   const rule = { description: name, priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS };
-  return { item: name, place: seed.place, body: { name, type: 'private', rules: [rule] } };
+  return { item: name, position: seed.position, body: { name, type: 'private', rules: [rule] } };
 }
 
 /** Lists every application of the tenant, newest first. */
-export async function listApplications(calls: SeedCalls): Promise<readonly JsonObject[]> {
+export async function listSeedApps(calls: SeedCalls): Promise<readonly JsonObject[]> {
   const apps: JsonObject[] = [];
   for (let page = 1; ; page++) {
-    const found = itemsOf(await calls('listApplications', { query: { size: ['100'], page: [String(page)] } }));
+    const found = recordsOf(await calls('listApplications', { query: { size: ['100'], page: [String(page)] } }));
     apps.push(...found);
     if (found.length < 100) return apps;
   }
@@ -40,16 +40,16 @@ export async function listApplications(calls: SeedCalls): Promise<readonly JsonO
  * name, or when the one has another type.
  */
 export function compareApp(app: SeedApp, all: readonly JsonObject[]): ComparedApp {
-  const { item, place, body } = app;
+  const { item, position, body } = app;
   const [live, ...others] = all.filter(({ name }) => name === body.name);
   if (others.length > 0) {
-    throw new Fault('conflict', `${place()}: ${others.length + 1} applications have the name ${body.name}`, {
+    throw new Fault('conflict', `${position()}: ${others.length + 1} applications have the name ${body.name}`, {
       hint: 'delete the others, or change their names: `vault apps list`, `vault apps delete ID`',
     });
   }
   if (live !== undefined && live['type'] !== body.type) {
     const fact = `the application ${body.name} has the type ${String(live['type'])}, which cannot change`;
-    throw new Fault('conflict', `${place('type')}: ${fact}`, { hint: 'choose another name' });
+    throw new Fault('conflict', `${position('type')}: ${fact}`, { hint: 'choose another name' });
   }
   return { app, live, change: compareItem(`apps.${item}`, normalizedApp(body), live && normalizedApp(live)) };
 }
@@ -59,17 +59,18 @@ export function compareApp(app: SeedApp, all: readonly JsonObject[]): ComparedAp
  * id and the key of a new application.
  */
 export async function putApp(
-  { app: { body, place }, live, change }: ComparedApp,
+  { app: { body, position }, live, change }: ComparedApp,
   calls: SeedCalls,
   random?: SeededRandom,
   label = '',
 ): Promise<JsonObject> {
   if (live === undefined) {
-    const create = () => calls('createApplication', { body, place });
+    const create = () => calls('createApplication', { body, position });
     return random?.during(label, create) ?? create();
   }
   const { type: _, ...definition } = body;
-  if (change.action === 'change') await calls('updateApplication', { id: String(live['id']), body: definition, place });
+  if (change.action === 'change')
+    await calls('updateApplication', { id: String(live['id']), body: definition, position });
   return live;
 }
 

@@ -4,7 +4,7 @@ import { generateApiKey } from '../../../core/applications/api-key.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { Random } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import { type ComparedApp, compareApp, listApplications, makerOf, putApp } from './apply-apps.ts';
+import { type ComparedApp, compareApp, listSeedApps, putApp, tokenAppOf } from './apply-apps.ts';
 import { applyTokens } from './apply-tokens.ts';
 import { compareItem, type SeedChange } from './compare-item.ts';
 import { eachItem, type SeedCalls, seedCalls } from './seed-calls.ts';
@@ -50,9 +50,9 @@ export async function applySeed(
   { dryRun = false, random, noNewApps = false }: ApplyOptions = {},
 ): Promise<AppliedSeed> {
   const calls = seedCalls(client, apiKey);
-  const all = await listApplications(calls);
+  const all = await listSeedApps(calls);
   const compared = document.apps.map((app) => compareApp(app, all));
-  const maker = compareApp(makerOf(document), all);
+  const tokenApp = compareApp(tokenAppOf(document), all);
   if (noNewApps) refuseNewApps(compared);
   const tenant = await applyTenant(document.tenant, calls, dryRun);
   const apps = new Map<string, { readonly id: string; readonly key?: string | undefined }>();
@@ -70,7 +70,7 @@ export async function applySeed(
     });
     const appIds = new Map([...apps].map(([item, { id }]) => [item, id]));
     const work = (own: SeedCalls) => applyTokens(document.tokens, own, appIds, dryRun);
-    const tokens = document.tokens.length === 0 ? [] : await withTokenKey(client, calls, maker, dryRun, work);
+    const tokens = document.tokens.length === 0 ? [] : await withTokenKey(client, calls, tokenApp, dryRun, work);
     return { seed: document.name, changes: [...tenant, ...compared.map(({ change }) => change), ...tokens], apps };
   } catch (error) {
     throw random === undefined ? withKeyHint(error, apps) : error;
@@ -87,7 +87,7 @@ async function applyTenant(
   const settings = { ...(live['settings'] as JsonObject), ...(tenant.body['settings'] as JsonObject | undefined) };
   const body = { name: tenant.body['name'] ?? live['name'] ?? '', settings };
   const change = compareItem('tenant', body, live);
-  if (change.action === 'change' && !dryRun) await calls('updateTenant', { body, place: tenant.place });
+  if (change.action === 'change' && !dryRun) await calls('updateTenant', { body, position: tenant.position });
   return [change];
 }
 
@@ -98,18 +98,18 @@ async function applyTenant(
 async function withTokenKey<T>(
   client: Client,
   management: SeedCalls,
-  maker: ComparedApp,
+  tokenApp: ComparedApp,
   dryRun: boolean,
   work: (calls: SeedCalls) => Promise<T>,
 ): Promise<T> {
-  const app = dryRun ? await management('createApplication', { body: READER }) : await putApp(maker, management);
+  const app = dryRun ? await management('createApplication', { body: READER }) : await putApp(tokenApp, management);
   const id = String(app['id']);
   const key = app['key'] ?? (await management('regenerateApplicationKey', { id }))['key'];
   try {
     return await work(seedCalls(client, String(key)));
   } catch (error) {
     if (dryRun || !(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
-    throw new Fault('apply_ended', `another apply regenerated the key of the application ${maker.app.body.name}`);
+    throw new Fault('apply_ended', `another apply regenerated the key of the application ${tokenApp.app.body.name}`);
   } finally {
     if (dryRun) await management('deleteApplication', { id });
   }

@@ -10,7 +10,7 @@ import { normalizeContainers } from '../../../core/tokens/containers.ts';
 import { parseExpiresAt } from '../../../core/tokens/expires-at.ts';
 import { applyMergePatch } from '../../../core/tokens/merge-patch.ts';
 import { compareItem, type SeedChange } from './compare-item.ts';
-import { batchesOf, eachItem, itemsOf, type SeedCalls } from './seed-calls.ts';
+import { batchesOf, eachItem, recordsOf, type SeedCalls } from './seed-calls.ts';
 import type { SeedToken } from './seed-document.ts';
 
 /** The maximum numbers of tokens and characters in a batch of new tokens. The API accepts larger bodies. */
@@ -54,16 +54,16 @@ async function findTokens(calls: SeedCalls, tokens: readonly SeedToken[]): Promi
   const size = ({ id }: SeedToken): number => encodeURIComponent(id).length + '&id='.length;
   for (const batch of batchesOf(tokens, QUERY_IDS, QUERY_CHARACTERS, size)) {
     const query = { id: batch.map(({ id }) => id), size: [String(QUERY_IDS)] };
-    for (const token of itemsOf(await calls('listTokens', { query }))) found.set(String(token['id']), token);
+    for (const token of recordsOf(await calls('listTokens', { query }))) found.set(String(token['id']), token);
   }
   return found;
 }
 
 function compareToken(token: SeedToken, body: JsonObject, live: JsonObject | undefined): ComparedToken {
-  const { id, type, place } = token;
+  const { id, type, position } = token;
   if (live !== undefined && live['type'] !== type) {
     const fact = `the token ${id} has the type ${String(live['type'])}, which cannot change`;
-    throw new Fault('conflict', `${place('type')}: ${fact}`, { hint: 'give the item another `id:`' });
+    throw new Fault('conflict', `${position('type')}: ${fact}`, { hint: 'give the item another `id:`' });
   }
   const change = compareItem(`tokens.${id}`, normalizedToken(body), live && normalizedToken(live));
   if (change.action === 'change') {
@@ -71,7 +71,7 @@ function compareToken(token: SeedToken, body: JsonObject, live: JsonObject | und
     for (const [name, before] of [['data', live?.['data']] as const, ['mask', undefined] as const]) {
       const wanted = body[name] ?? null;
       if (isSameJson(applyMergePatch(before, patchTo(before, wanted)), wanted)) continue;
-      const fact = `${place(name)}: an update cannot set null inside an object`;
+      const fact = `${position(name)}: an update cannot set null inside an object`;
       throw new Fault('invalid_data', fact, { hint: 'give the item another `id:`' });
     }
   }
@@ -80,16 +80,18 @@ function compareToken(token: SeedToken, body: JsonObject, live: JsonObject | und
 
 /** Creates all tokens of a batch or none. */
 async function createTokens(batch: readonly ComparedToken[], calls: SeedCalls): Promise<void> {
-  const place = (path = ''): string => {
+  const position = (path = ''): string => {
     const [, at, ...member] = path.split('.');
-    return batch[Number(at)]?.token.place(member.join('.')) ?? path;
+    return batch[Number(at)]?.token.position(member.join('.')) ?? path;
   };
-  const created = await calls('tokenize', { body: { data: batch.map(({ body }) => body) }, place }).catch(throwTaken);
-  for (const [at, { id }] of itemsOf(created).entries()) {
+  const created = await calls('tokenize', { body: { data: batch.map(({ body }) => body) }, position }).catch(
+    throwTaken,
+  );
+  for (const [at, { id }] of recordsOf(created).entries()) {
     const token = batch[at]?.token;
     if (token === undefined || token.id === id) continue;
     const fact = `the tenant deduplicates tokens, and ${String(id)} has the same content`;
-    throw new Fault('conflict', `${token.place()}: ${fact}`);
+    throw new Fault('conflict', `${token.position()}: ${fact}`);
   }
 }
 
@@ -106,11 +108,14 @@ function throwTaken(error: unknown): never {
  * Makes a token match the seed, with the defaults of its type. An object as the mask takes two patches: one would merge
  * it into the stored mask, which no read returns.
  */
-async function patchToken({ token: { id, type, place }, body, live }: ComparedToken, calls: SeedCalls): Promise<void> {
+async function patchToken(
+  { token: { id, type, position }, body, live }: ComparedToken,
+  calls: SeedCalls,
+): Promise<void> {
   const row: TokenTypeRow = TOKEN_TYPES[type];
   const mask = body['mask'] ?? row.mask ?? null;
   const deduplicate = body['deduplicate_token'];
-  if (isJsonObject(mask)) await calls('updateToken', { id, body: { mask: null }, place });
+  if (isJsonObject(mask)) await calls('updateToken', { id, body: { mask: null }, position });
   const patch = {
     data: patchTo(live?.['data'], body['data'] ?? null),
     metadata: patchTo(live?.['metadata'], body['metadata'] ?? null),
@@ -121,7 +126,7 @@ async function patchToken({ token: { id, type, place }, body, live }: ComparedTo
     fingerprint_expression: body['fingerprint_expression'] ?? null,
     ...(deduplicate !== undefined && { deduplicate_token: deduplicate }),
   };
-  await calls('updateToken', { id, body: patch, place });
+  await calls('updateToken', { id, body: patch, position });
 }
 
 /** Returns the merge patch that turns `live` into `wanted`, without the members that are equal. */

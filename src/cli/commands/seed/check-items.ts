@@ -9,7 +9,7 @@ import { checkTokenId } from '../../../core/tokens/token-id.ts';
 import { validateData } from '../../../core/tokens/validate-data.ts';
 import { asObject } from '../../output/result-view.ts';
 import { type GeneratedKind, KINDS } from './generate-data.ts';
-import { idsOf, makerName, type SeedItem, type SeedText, textOf } from './read-seed-file.ts';
+import { asText, itemIds, type SeedItem, type SeedText, tokenAppName } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
 import { SEED_SCHEMA } from './seed-schema.ts';
 import { SEED_VALIDATOR } from './seed-validator.generated.js';
@@ -36,7 +36,7 @@ export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void
 /** Adds the flaws of items that the schema cannot express. */
 export function checkItems(items: readonly SeedItem[], seed: string, flaws: SeedFlaws): void {
   const paths = new Map<string, SeedText>();
-  const [names, ids] = [new Set([makerName(seed)]), new Set<string>()];
+  const [names, ids] = [new Set([tokenAppName(seed)]), new Set<string>()];
   for (const one of items) {
     const { text, kind, item, path, value } = one;
     const isFlawed = (member: string): boolean => flaws.has(text, `${path}.${member}`);
@@ -50,20 +50,20 @@ export function checkItems(items: readonly SeedItem[], seed: string, flaws: Seed
       // `checkApplication` expects well-formed members.
       if (!flaws.has(text, path))
         addRejected(add, () => checkApplication({ permissions: [], rules: [], ...(value as AppMembers) }));
-      const name = textOf(value['name']) ?? item;
+      const name = asText(value['name']) ?? item;
       if (names.has(name)) flaws.add(text, path, `another application of the seed has the name ${name}`);
       names.add(name);
     } else if (kind === 'tokens') {
       checkToken(value, add, isFlawed);
       // A token's name is the default of its id.
       if (!flaws.hasAt(text, path) && !isFlawed('id'))
-        checkIds(idsOf(one), ids, add, (message) => flaws.add(text, path, message));
+        checkIds(itemIds(one), ids, add, (message) => flaws.add(text, path, message));
     }
   }
 }
 
 function checkToken(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): void {
-  const [kind, type] = [textOf(token['generate']), textOf(token['type'])];
+  const [kind, type] = [asText(token['generate']), asText(token['type'])];
   if (kind === undefined) {
     for (const name of ['type', 'data']) if (!Object.hasOwn(token, name)) add(name, 'is required');
     if (token['count'] !== undefined) add('count', 'works only with `generate`');

@@ -10,7 +10,7 @@ import { MAX_GENERATED } from './seed-schema.ts';
 const MAX_VALUES = 1_000_000;
 const MAX_DEPTH = 64;
 
-/** A seed file as JSON, and the places of its members. */
+/** A seed file as JSON, and the positions of its members. */
 export type SeedText = Awaited<ReturnType<typeof readSeedFile>>;
 
 /** Returns the dotted path of a member or an array item. */
@@ -73,7 +73,7 @@ export async function readSeedFile(file: string, text: string) {
     /** Returns the line of a member by its dotted path, or of its nearest enclosing member in the file; from 1. */
     lineOf,
     /** Returns `seed.yaml:12: tokens.visa.data`; for the whole file, `seed.yaml:1`. */
-    placeOf: (path: string): string => `${file}:${lineOf(path)}${path === '' ? '' : `: ${path}`}`,
+    positionOf: (path: string): string => `${file}:${lineOf(path)}${path === '' ? '' : `: ${path}`}`,
   };
 }
 
@@ -161,8 +161,8 @@ export function itemsIn(text: SeedText, value: Json = text.value) {
   const all = asObject(value) ?? {};
   const itemAt = (kind: 'tenant' | 'apps' | 'tokens', item: string, path: string, from: JsonObject) => ({
     ...{ text, kind, item, path, value: asObject(from[item] ?? null) ?? {} },
-    /** Returns the place of the item or one of its members, for errors: `seed.yaml:12: tokens.visa.data.number`. */
-    place: (member = ''): string => text.placeOf(member === '' ? path : `${path}.${member}`),
+    /** Returns the position of the item or one of its members, for errors: `seed.yaml:12: tokens.visa.data.number`. */
+    position: (member = ''): string => text.positionOf(member === '' ? path : `${path}.${member}`),
   });
   const named = (['apps', 'tokens'] as const).flatMap((kind) => {
     const items = asObject(all[kind] ?? null) ?? {};
@@ -172,10 +172,10 @@ export function itemsIn(text: SeedText, value: Json = text.value) {
 }
 
 /** Returns the id of a token; for a generated one, without its number. */
-export const idOf = ({ item, value }: SeedItem): string => textOf(value['id']) ?? item;
+export const idOf = ({ item, value }: SeedItem): string => asText(value['id']) ?? item;
 
 /** Returns the ids of an item: its own, or those of its generated tokens. */
-export function idsOf(item: SeedItem): readonly string[] {
+export function itemIds(item: SeedItem): readonly string[] {
   const { generate, count = 1 } = item.value;
   if (generate === undefined) return [idOf(item)];
   const length = typeof count === 'number' && count >= 1 && count <= MAX_GENERATED ? Math.trunc(count) : 1;
@@ -183,9 +183,9 @@ export function idsOf(item: SeedItem): readonly string[] {
 }
 
 /** Returns the name of the seed that a file defines. */
-export const seedName = (value: Json): string => textOf(asObject(value)?.['seed']) ?? 'default';
+export const seedName = (value: Json): string => asText(asObject(value)?.['seed']) ?? 'default';
 
 /** Returns the name of the application that creates and changes the tokens of a seed. */
-export const makerName = (seed: string): string => `seed: ${seed}`;
+export const tokenAppName = (seed: string): string => `seed: ${seed}`;
 
-export const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
+export const asText = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);

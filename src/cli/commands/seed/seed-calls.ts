@@ -7,7 +7,7 @@ import { parseJson } from '../../../core/json/parse.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { memberLines, Problem } from '../../../core/problem.ts';
 import { asObject } from '../../output/result-view.ts';
-import type { Place } from './seed-document.ts';
+import type { SourcePosition } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
 
 /** The parts of an API call besides its operation. */
@@ -15,8 +15,8 @@ export interface CallParts {
   readonly id?: string;
   readonly query?: Readonly<Record<string, readonly string[]>>;
   readonly body?: { readonly [name: string]: Printable };
-  /** The place of the item that causes the call; the errors of members name it. */
-  readonly place?: Place;
+  /** The position of the item that causes the call; the errors of members name it. */
+  readonly position?: SourcePosition;
 }
 
 /** Calls an operation with one API key and resolves to the body of the reply. Rejects with the problem of the reply. */
@@ -24,7 +24,7 @@ export type SeedCalls = (operation: OperationId, parts?: CallParts) => Promise<J
 
 /** Returns a function that calls operations with a key. */
 export function seedCalls(client: Client, apiKey: string): SeedCalls {
-  return async (operation, { id, query = {}, body, place } = {}) => {
+  return async (operation, { id, query = {}, body, position } = {}) => {
     const row: Operation = OPERATIONS[operation];
     const reply = await client.call({
       operation,
@@ -33,21 +33,21 @@ export function seedCalls(client: Client, apiKey: string): SeedCalls {
       query: Object.entries(query).flatMap(([name, values]) => values.map((value) => [name, value] as const)),
       ...(body !== undefined && { mediaType: row.mediaType ?? 'application/json', bodyText: stringifyJson(body) }),
     });
-    if (reply.status >= 400) throw problemOf(reply, place);
+    if (reply.status >= 400) throw problemOf(reply, position);
     return (reply.bodyText === undefined ? undefined : asObject(parseJson(reply.bodyText))) ?? {};
   };
 }
 
-function problemOf(reply: Reply, place: Place = (member = '') => member): Problem {
+function problemOf(reply: Reply, position: SourcePosition = (member = '') => member): Problem {
   const { code, detail = '', errors } = decodeProblem(reply.bodyText) ?? {};
   const known = code !== undefined && Object.hasOwn(PROBLEMS, code) ? code : 'internal_error';
   if (errors === undefined) return new Problem(known, { detail });
-  const placed = Object.entries(errors).map(([member, messages]) => [place(member), messages] as const);
-  return new Problem(known, { detail, errors: Object.fromEntries(placed) });
+  const located = Object.entries(errors).map(([member, messages]) => [position(member), messages] as const);
+  return new Problem(known, { detail, errors: Object.fromEntries(located) });
 }
 
 /** Returns the items in `data` of a reply. */
-export const itemsOf = ({ data }: JsonObject): readonly JsonObject[] =>
+export const recordsOf = ({ data }: JsonObject): readonly JsonObject[] =>
   (Array.isArray(data) ? data : []).map((item) => asObject(item) ?? {});
 
 /** Splits items into batches of at most `maxItems` items and `maxSize` in all; a single item may be larger. */

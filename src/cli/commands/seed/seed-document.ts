@@ -2,20 +2,20 @@ import type { CreateApplication } from '../../../contract/application.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import type { TokenType } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { Environment } from '../../global-flags.ts';
-import { createTextReader } from '../../text-reader.ts';
+import { createTextReader } from '../../files/text-reader.ts';
+import type { Environment } from '../../flags/global-flags.ts';
 import { checkItems, checkSchema } from './check-items.ts';
 import { type GeneratedKind, generateData, KINDS } from './generate-data.ts';
-import { idsOf, itemsIn, readSeedFile, type SeedItem, type SeedText, seedName, textOf } from './read-seed-file.ts';
+import { asText, itemIds, itemsIn, readSeedFile, type SeedItem, type SeedText, seedName } from './read-seed-file.ts';
 import { resolveReferences, resolversFor } from './references.ts';
 import { createSeedFlaws, invalidSeed } from './seed-flaws.ts';
 
-/** Returns the place of an item or one of its members, for errors: `seed.yaml:12: tokens.visa.data.number`. */
-export type Place = SeedItem['place'];
+/** Returns the position of an item or one of its members, for errors: `seed.yaml:12: tokens.visa.data.number`. */
+export type SourcePosition = SeedItem['position'];
 
 export interface SeedApp {
   readonly item: string;
-  readonly place: Place;
+  readonly position: SourcePosition;
   readonly body: JsonObject & Pick<CreateApplication, 'name' | 'type'>;
 }
 
@@ -25,7 +25,7 @@ export interface SeedToken {
   /** Whether the token's data is generated. */
   readonly generated: boolean;
   readonly type: TokenType;
-  readonly place: Place;
+  readonly position: SourcePosition;
   /** Returns the body of the create request. Its references need the ids of applications, by item. */
   readonly body: (appIds: ReadonlyMap<string, string>) => JsonObject;
 }
@@ -33,9 +33,9 @@ export interface SeedToken {
 /** The checked contents of all seed files. */
 export interface SeedDocument {
   readonly name: string;
-  /** Returns the place of the name. */
-  readonly place: Place;
-  readonly tenant: { readonly place: Place; readonly body: JsonObject } | undefined;
+  /** Returns the position of the name. */
+  readonly position: SourcePosition;
+  readonly tenant: { readonly position: SourcePosition; readonly body: JsonObject } | undefined;
   readonly apps: readonly SeedApp[];
   readonly tokens: readonly SeedToken[];
 }
@@ -88,30 +88,30 @@ export function createSeedDocument(texts: readonly SeedText[], env: Environment,
   };
   return {
     name,
-    place: () => texts[0]?.placeOf('seed') ?? '',
-    tenant: items.filter(({ kind }) => kind === 'tenant').map(({ value, place }) => ({ body: value, place }))[0],
+    position: () => texts[0]?.positionOf('seed') ?? '',
+    tenant: items.filter(({ kind }) => kind === 'tenant').map(({ value, position }) => ({ body: value, position }))[0],
     apps: items.filter(({ kind }) => kind === 'apps').map(seedApp),
     tokens: items.flatMap(tokensOf),
   };
 }
 
-function seedApp({ item, place, value }: SeedItem): SeedApp {
+function seedApp({ item, position, value }: SeedItem): SeedApp {
   const type = value['type'] as CreateApplication['type'];
-  return { item, place, body: { ...value, name: textOf(value['name']) ?? item, type } };
+  return { item, position, body: { ...value, name: asText(value['name']) ?? item, type } };
 }
 
 type BodyOf = (appIds: ReadonlyMap<string, string>) => JsonObject;
 
 function seedTokens(token: SeedItem, seed: number, bodyOf: BodyOf): readonly SeedToken[] {
-  const { item, place, value } = token;
-  const kind = textOf(value['generate']) as GeneratedKind | undefined;
+  const { item, position, value } = token;
+  const kind = asText(value['generate']) as GeneratedKind | undefined;
   const type = (kind === undefined ? value['type'] : KINDS[kind].type) as TokenType;
-  return idsOf(token).map((id, at): SeedToken => {
+  return itemIds(token).map((id, at): SeedToken => {
     const data = kind === undefined ? {} : { data: generateData(kind, `${seed}\0data\0${item}\0${at + 1}`) };
     const body: BodyOf = (appIds) => {
       const { id: _id, type: _type, generate: _generate, count: _count, ...others } = bodyOf(appIds);
       return { id, type, ...others, ...data };
     };
-    return { item, id, generated: kind !== undefined, type, place, body };
+    return { item, id, generated: kind !== undefined, type, position, body };
   });
 }

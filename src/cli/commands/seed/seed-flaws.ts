@@ -19,7 +19,7 @@ export function createSeedFlaws(texts: readonly SeedText[]) {
   const known = new Set<string>();
   return {
     add(text: SeedText, path: string, message: string): void {
-      const line = `${text.placeOf(path)}: ${message}`;
+      const line = `${text.positionOf(path)}: ${message}`;
       if (!known.has(line)) found.push({ text, path, line });
       known.add(line);
     },

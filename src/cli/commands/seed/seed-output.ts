@@ -72,7 +72,7 @@ export async function withOutFile<T>(
   document: SeedDocument,
   work: () => Promise<{ readonly text: string; readonly result: T }>,
 ): Promise<T> {
-  const { reserveFile } = await import('../../whole-file.ts');
+  const { reserveFile } = await import('../../files/whole-file.ts');
   const longest = new Map(document.apps.map(({ item }) => [item, { id: MAX_ID, key: MAX_KEY }]));
   const bytes = Buffer.byteLength(printIds(format, seededIds({ apps: longest }, document)));
   const reserved = await reserveFile('--out-file', file, bytes);

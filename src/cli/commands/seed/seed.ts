@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
-import { readApiKey } from '../../credential.ts';
-import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { readApiKey } from '../../credential/read-credential.ts';
+import { report } from '../../exit/report-failure.ts';
+import { outputPath } from '../../files/output-path.ts';
+import { FLAGS, type FlagValues, flag } from '../../flags/global-flags.ts';
+import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { outputPath } from '../../output-path.ts';
-import { report } from '../../report-failure.ts';
-import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { closing } from '../on-file.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { subcommand } from '../subcommand.ts';
@@ -87,7 +87,7 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
   const document = await loadSeed(words, env, seed ?? 0);
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
-  if (seed !== undefined && target.kind !== 'remote') allowKnownKeys(placeOf(target), 'seed' in flags);
+  if (seed !== undefined && target.kind !== 'remote') allowKnownKeys(locationOf(target), 'seed' in flags);
   const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
   const noNewApps = seed !== undefined && target.kind === 'remote';
   return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Random } from '../../../core/ports.ts';
-import { parseWhole } from '../../quantities.ts';
+import { parseWhole } from '../../flags/quantities.ts';
 
 /** Returns the value of `--seed`, a whole number from 0; undefined without one. Throws the fault `usage`. */
 export function parseSeed(text: string | undefined): number | undefined {
@@ -14,15 +14,15 @@ export function parseSeed(text: string | undefined): number | undefined {
  * test data, never for a secret.
  */
 export function seededBytes(label: string): (length: number) => Uint8Array {
-  let left = new Uint8Array();
+  let unused = new Uint8Array();
   let counter = 0;
   return (length) => {
-    while (left.length < length) {
+    while (unused.length < length) {
       const block = createHash('sha256').update(`vault seed\0${label}\0${counter++}`).digest();
-      left = new Uint8Array(Buffer.concat([left, block]));
+      unused = new Uint8Array(Buffer.concat([unused, block]));
     }
-    const taken = new Uint8Array(left.subarray(0, length));
-    left = left.subarray(length);
+    const taken = new Uint8Array(unused.subarray(0, length));
+    unused = unused.subarray(length);
     return taken;
   };
 }

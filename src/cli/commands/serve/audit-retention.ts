@@ -3,7 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import type { Vault } from '../../../vault/vault.ts';
-import { archiveFile } from '../../archive-file.ts';
+import { archiveFile } from '../../files/archive-file.ts';
 
 /** The pause after a prune, and after a failure, in milliseconds. */
 const DAY_MS = 24 * 60 * 60 * 1000;

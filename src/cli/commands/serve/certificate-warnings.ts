@@ -48,11 +48,11 @@ function issuersOf(server: X509Certificate, certificates: readonly X509Certifica
 }
 
 function datesOf({ validFromDate: begins, validToDate: ends }: X509Certificate, now: number): readonly string[] {
-  const left = ends.getTime() - now;
+  const remaining = ends.getTime() - now;
   return [
-    ...(left < 0 ? [`expired at ${ends.toISOString()}`] : []),
+    ...(remaining < 0 ? [`expired at ${ends.toISOString()}`] : []),
     ...(begins.getTime() > now ? [`is not valid before ${begins.toISOString()}`] : []),
-    ...(left >= 0 && left < SOON_MS ? [`expires at ${ends.toISOString()}`] : []),
+    ...(remaining >= 0 && remaining < SOON_MS ? [`expires at ${ends.toISOString()}`] : []),
   ];
 }
 

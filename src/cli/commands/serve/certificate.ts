@@ -3,8 +3,8 @@ import { Fault } from '../../../core/fault.ts';
 import { clearInterval, setInterval, wallTime } from '../../../core/timers.ts';
 import type { Daemon } from '../../../http/daemon.ts';
 import type { DaemonOptions } from '../../../http/daemon-options.ts';
-import { reasonOf } from '../../error-reason.ts';
-import { readSecretFile, readSmallFile } from '../../secret-file.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import { readSecretFile, readSmallFile } from '../../files/secret-file.ts';
 import { type Chain, parseChain } from './certificate-warnings.ts';
 import type { ServeOptions } from './serve-options.ts';
 

@@ -1,4 +1,4 @@
-import type { Environment } from '../../global-flags.ts';
+import type { Environment } from '../../flags/global-flags.ts';
 
 /** The private variable of `startVault` for its child. No flag has this effect: a service has no standard input. */
 export const ENDS_WITH_INPUT = 'VAULT_ENDS_WITH_INPUT';

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 export function startFileCheck(check: () => Promise<readonly string[]>, report: (fact: string) => void): () => void {
   let stopped = false;
-  const turn = async () => {
+  const run = async () => {
     try {
       const findings = await check();
       for (const finding of findings) report(`finding in the vault: ${finding}`);
@@ -18,7 +18,7 @@ export function startFileCheck(check: () => Promise<readonly string[]>, report: 
       if (!stopped) report('the check of the vault failed; the next check is in a day');
     }
   };
-  const timers = [setTimeout(turn, FIRST_MS).unref(), setInterval(turn, DAY_MS).unref()];
+  const timers = [setTimeout(run, FIRST_MS).unref(), setInterval(run, DAY_MS).unref()];
   return () => {
     stopped = true;
     timers.forEach(clearTimeout);

@@ -1,8 +1,8 @@
 import { appendFileSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
-import { reasonOf } from '../../error-reason.ts';
-import { pathHint } from '../../typed-paths.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import { pathHint } from '../../files/typed-paths.ts';
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 /** Makes a named pipe without a reader, or with a slow one, fail instead of stopping the daemon. Windows lacks it. */

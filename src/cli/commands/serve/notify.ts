@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { reasonOf } from '../../error-reason.ts';
-import type { Environment } from '../../global-flags.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import type { Environment } from '../../flags/global-flags.ts';
 
 /** How long `systemd-notify` may take, in milliseconds. */
 const TIMEOUT_MS = 5_000;

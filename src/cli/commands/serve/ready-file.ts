@@ -6,11 +6,11 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { readReplaceable } from '../../../paths/replaceable.ts';
-import { reasonOf } from '../../error-reason.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import { filePath } from '../../files/output-path.ts';
+import { assertPrivate, readSecretFile } from '../../files/secret-file.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
 import { asObject } from '../../output/result-view.ts';
-import { filePath } from '../../output-path.ts';
-import { assertPrivate, readSecretFile } from '../../secret-file.ts';
-import { writeWholeFile } from '../../whole-file.ts';
 
 /** The contents of the file of `vault serve --ready-file`: the daemon's URL and, with `--dev`, its keys. */
 export interface Ready {

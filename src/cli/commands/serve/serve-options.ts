@@ -6,7 +6,8 @@ import type { MetricsAddress } from '../../../http/metrics-listener.ts';
 import { parseHostName } from '../../../http/own-hosts.ts';
 import { passedSocket } from '../../../http/passed-socket.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
-import { withoutForeign } from '../../foreign-variables.ts';
+import { filePath } from '../../files/output-path.ts';
+import { withoutForeign } from '../../flags/foreign-variables.ts';
 import {
   type Environment,
   FLAGS,
@@ -18,10 +19,9 @@ import {
   isSwitchedOn,
   switchValue,
   switchWord,
-} from '../../global-flags.ts';
-import { filePath } from '../../output-path.ts';
-import { parseByteSize, parseDuration, parseRate, parseWhole } from '../../quantities.ts';
-import { includedActiveTokens } from '../../target.ts';
+} from '../../flags/global-flags.ts';
+import { parseByteSize, parseDuration, parseRate, parseWhole } from '../../flags/quantities.ts';
+import { includedActiveTokens } from '../../flags/target.ts';
 import type { Retention } from './audit-retention.ts';
 
 export const DEFAULT_HEADER_PREFIX = 'SVC';

@@ -8,15 +8,15 @@ import type { listenForMetrics } from '../../../http/metrics-listener.ts';
 import { isEveryAddress, isLoopback } from '../../../http/own-hosts.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
-import { readCredential } from '../../credential.ts';
-import type { ExitCode } from '../../exit-codes.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../global-flags.ts';
+import { readCredential } from '../../credential/read-credential.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
+import { report } from '../../exit/report-failure.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { chooseOwnLocation } from '../../flags/target.ts';
+import { VERSION } from '../../help/version.ts';
 import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { report } from '../../report-failure.ts';
-import { chooseOwnPlace } from '../../target.ts';
-import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import { subcommand } from '../subcommand.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
@@ -210,7 +210,7 @@ type ServedVault = Pick<DevVault, 'vault'> &
 
 /** Resolves to the notice on the file system of the served file. Rejects with `file_unsafe` for NFS and SMB. */
 async function fileSystemOf(flags: GlobalFlags, options: ServeOptions, env: Environment): Promise<string | undefined> {
-  const file = options.dev ? flags.file : chooseOwnPlace(flags, env).file;
+  const file = options.dev ? flags.file : chooseOwnLocation(flags, env).file;
   return file === undefined ? undefined : checkFileSystem(file, options.allowNetworkFilesystem);
 }
 
@@ -228,24 +228,24 @@ async function openServed(
     const { ids, ...dev } = await openSeededDevVault({ file: flags.file, settings, seedFiles, seed, env });
     return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
   }
-  const place = chooseOwnPlace(flags, env);
-  if (place.store !== undefined && options.retention !== undefined) {
+  const location = chooseOwnLocation(flags, env);
+  if (location.store !== undefined && options.retention !== undefined) {
     throw new Fault('usage', '--audit-keep works only with a file', {
       hint: 'run `vault audit prune` as the owner of the database',
     });
   }
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
-  const credential = await readCredential(place, flags, env);
-  if (place.store === undefined) {
+  const credential = await readCredential(location, flags, env);
+  if (location.store === undefined) {
     const { openFileVault } = await import('../../../vault/vault.ts');
-    return { vault: await openFileVault({ file: place.file, credential, anchor, ...settings }) };
+    return { vault: await openFileVault({ file: location.file, credential, anchor, ...settings }) };
   }
   const { openStoreVault } = await import('../../../vault/store-vault.ts');
   const wait = {
     ms: options.storeWaitMs,
     onWait: ({ message, details }: Fault) => report(`${message}; waiting`, undefined, details),
   };
-  return { vault: await openStoreVault({ store: place.store, credential, anchor, wait, ...settings }) };
+  return { vault: await openStoreVault({ store: location.store, credential, anchor, wait, ...settings }) };
 }
 
 async function listen(

@@ -1,8 +1,8 @@
 import { setTimeout } from '../../../core/timers.ts';
-import { reasonOf } from '../../error-reason.ts';
-import type { ExitCode } from '../../exit-codes.ts';
-import { END_SIGNALS, type EndSignal, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
-import { ownStandardError, report } from '../../report-failure.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
+import { END_SIGNALS, type EndSignal, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../exit/interrupt.ts';
+import { ownStandardError, report } from '../../exit/report-failure.ts';
 
 const GRACE_MS = 9_500;
 

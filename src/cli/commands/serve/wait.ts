@@ -4,10 +4,10 @@ import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import { sleep } from '../../../core/timers.ts';
-import { type Environment, FLAGS, flag, flagValue, type GlobalFlags } from '../../global-flags.ts';
+import { type Environment, FLAGS, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { parseDuration } from '../../flags/quantities.ts';
+import { readTrusted } from '../../flags/target.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { parseDuration } from '../../quantities.ts';
-import { readTrusted } from '../../target.ts';
 import { ENV_FLAGS } from '../dev/env.ts';
 import { subcommand } from '../subcommand.ts';
 import { readReadyFile } from './ready-file.ts';
@@ -67,11 +67,11 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
   const deadline = runningTime() + timeoutMs;
   let seen = 'nobody answers';
   for (let tries = 0; ; tries += 1) {
-    const left = deadline - runningTime();
-    if (left <= 0 && tries > 0)
+    const remaining = deadline - runningTime();
+    if (remaining <= 0 && tries > 0)
       throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
     const found = await where.find();
-    const ms = Math.min(Math.max(left, MIN_MS), 2000);
+    const ms = Math.min(Math.max(remaining, MIN_MS), 2000);
     const answer = found === undefined ? 'there is no such file' : await askOnce(found.url, ms, found.ca);
     // The timeout may cut the last attempt short: an earlier result is more useful.
     seen = answer ?? seen;

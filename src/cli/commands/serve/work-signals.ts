@@ -1,5 +1,5 @@
 import { isatty } from 'node:tty';
-import { report } from '../../report-failure.ts';
+import { report } from '../../exit/report-failure.ts';
 
 /**
  * The signals for work that does not stop the daemon: SIGHUP reloads the certificate and the log file, SIGUSR2 only the

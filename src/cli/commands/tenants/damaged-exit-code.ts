@@ -1,6 +1,6 @@
 import { FAULTS } from '../../../contract/faults.ts';
 import type { DamagedTenants } from '../../../vault/tenants/each-tenant.ts';
-import { report } from '../../report-failure.ts';
+import { report } from '../../exit/report-failure.ts';
 
 /** Reports each damaged tenant of a result, with one hint. Returns the exit code. */
 export function damagedExitCode({ damaged = [] }: DamagedTenants): 0 | 9 {

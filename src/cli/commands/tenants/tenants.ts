@@ -2,11 +2,11 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Finding } from '../../../core/key-holder-ports.ts';
 import type { Vault } from '../../../vault/vault.ts';
-import { FLAGS, type FlagRow, type FlagRows, flag } from '../../global-flags.ts';
-import { type KeyMember, withKeyFile } from '../../key-out.ts';
+import { type KeyMember, withKeyFile } from '../../credential/key-out.ts';
+import { confirmLoss } from '../../credential/prompt.ts';
+import { report } from '../../exit/report-failure.ts';
+import { FLAGS, type FlagRow, type FlagRows, flag } from '../../flags/global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { confirmLoss } from '../../prompt.ts';
-import { report } from '../../report-failure.ts';
 import { closing, onVault, withAdmin } from '../on-file.ts';
 import type { CommandLine, Printing } from '../printing.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
@@ -35,9 +35,9 @@ The list omits damaged tenants, and the exit code is then 9. \`vault doctor\` fi
   examples: ['vault tenant list', 'vault tenant list -q'],
   prepare:
     async () =>
-    async ({ credential, ...place }) => {
+    async ({ credential, ...location }) => {
       const { openVaultAt } = await import('../../../vault/place.ts');
-      const listed = await closing(await openVaultAt(place, { credential }), (vault) => vault.listTenants());
+      const listed = await closing(await openVaultAt(location, { credential }), (vault) => vault.listTenants());
       const { tenants: data, ...damaged } = listed;
       return { data, ...damaged };
     },
@@ -114,9 +114,9 @@ function onTenants({ keyMember, prepare, ...row }: OnTenants) {
     async prepare(line) {
       const work = prepare(line);
       const keyOut = keyMember && line.read(FLAGS.keyOut).keyOut;
-      return async ({ credential, ...place }) => {
+      return async ({ credential, ...location }) => {
         const { openVaultAt } = await import('../../../vault/place.ts');
-        return closing(await openVaultAt(place, { credential }), (vault) =>
+        return closing(await openVaultAt(location, { credential }), (vault) =>
           withKeyFile(keyOut, () => work(vault), keyMember),
         );
       };

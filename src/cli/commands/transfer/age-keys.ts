@@ -1,9 +1,9 @@
 import type { Decrypter, Encrypter } from 'age-encryption';
 import { Fault } from '../../../core/fault.ts';
-import { type FlagValues, flag } from '../../global-flags.ts';
-import { canPrompt, promptSecret } from '../../prompt.ts';
-import { readSecretFile } from '../../secret-file.ts';
-import { decodeText } from '../../text-reader.ts';
+import { canPrompt, promptSecret } from '../../credential/prompt.ts';
+import { readSecretFile } from '../../files/secret-file.ts';
+import { decodeText } from '../../files/text-reader.ts';
+import { type FlagValues, flag } from '../../flags/global-flags.ts';
 import { confirmPassphrase, WEAK_PASSPHRASE_FLAGS } from '../keys/new-credential.ts';
 import { streamOf } from './age-file.ts';
 

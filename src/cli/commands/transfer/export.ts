@@ -1,15 +1,15 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
-import { readApiKey, readCredential } from '../../credential.ts';
-import type { ExitCode } from '../../exit-codes.ts';
-import { FLAGS, flag } from '../../global-flags.ts';
+import { readApiKey, readCredential } from '../../credential/read-credential.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
+import { reportProblem } from '../../exit/report-failure.ts';
+import { outputPath, requireLines } from '../../files/output-path.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
+import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
-import { outputPath, requireLines } from '../../output-path.ts';
-import { reportProblem } from '../../report-failure.ts';
-import { chooseTarget, openTarget, placeOf } from '../../target.ts';
-import { writeWholeFile } from '../../whole-file.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
 import { encryptPieces } from './age-file.ts';
@@ -109,11 +109,11 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
     const client = await openTarget(target, flags, env, 'many');
     return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
-  const place = placeOf(target);
-  const credential = await readCredential(place, flags, env);
+  const location = locationOf(target);
+  const credential = await readCredential(location, flags, env);
   const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
-  const opened = await openTokenExport({ ...place, credential, tenantId, view });
+  const opened = await openTokenExport({ ...location, credential, tenantId, view });
   return {
     view,
     pages(onTotal) {

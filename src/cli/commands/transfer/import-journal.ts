@@ -2,8 +2,8 @@ import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { parseText } from '../../../client/decode-problem.ts';
 import { Fault } from '../../../core/fault.ts';
 import { readReplaceable } from '../../../paths/replaceable.ts';
-import { reasonOf } from '../../error-reason.ts';
-import { writeWholeFile } from '../../whole-file.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 
 /**
@@ -42,7 +42,7 @@ export async function openJournal(path: string) {
     refused,
 
     /** Yields the remaining rows, each with an id. Throws `conflict` if the finished rows differ from the journal's. */
-    async *left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow> {
+    async *remaining(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow> {
       let passed = 0;
       for await (const row of rows) {
         hash.update(`${row.body}\n`);

@@ -26,7 +26,7 @@ export interface ImportEnding {
   /** The number of rows without an answer, because they were in progress when the import stopped. */
   readonly unanswered: number;
   /** The number of rows that were not sent; undefined when they were not counted. */
-  readonly left: number | undefined;
+  readonly remaining: number | undefined;
   /** `TransferRefused`, or an error of the client, the rows or the options. Absent when all rows are done. */
   readonly stoppedBy?: unknown;
   /** Whether reading the rows failed, so that the same input would fail again. */
@@ -42,7 +42,7 @@ export interface ImportOptions {
   /** Called from time to time with the numbers of finished and rejected rows, while no row is in progress. */
   readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
   /** Whether to read all rows after a failure, to count them. Do not set it for a stream that may never end. */
-  readonly countsLeft?: boolean;
+  readonly countsRemaining?: boolean;
 }
 
 const CHECKPOINT_EVERY = 2_000;
@@ -75,8 +75,8 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
     running += 1;
     const answers: RowAnswer[] = [];
     try {
-      await sender.sendAll(batch, (place, answer) => {
-        answers[place] = answer;
+      await sender.sendAll(batch, (index, answer) => {
+        answers[index] = answer;
         counts[typeof answer === 'object' ? 'failed' : answer] += 1;
         progress(counts);
       });
@@ -97,15 +97,15 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
     wake();
   }
 
-  const countsLeft = options.countsLeft ?? false;
-  let left: number | undefined = countsLeft ? 0 : undefined;
+  const countsRemaining = options.countsRemaining ?? false;
+  let remaining: number | undefined = countsRemaining ? 0 : undefined;
   let isInputFault = false;
   await sender.requireCreate().catch(fail);
   try {
-    if (failure === undefined || countsLeft) {
+    if (failure === undefined || countsRemaining) {
       for await (const batch of batchesOf(rows)) {
         if (failure !== undefined) {
-          left = (left ?? 0) + batch.length;
+          remaining = (remaining ?? 0) + batch.length;
           continue;
         }
         read += batch.length;
@@ -116,18 +116,18 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
           await reports;
           if (failure === undefined) await checkpoint(read, counts.failed).catch(fail);
         }
-        if (failure !== undefined && !countsLeft) break;
+        if (failure !== undefined && !countsRemaining) break;
       }
     }
   } catch (error) {
-    left = undefined;
+    remaining = undefined;
     isInputFault = failure === undefined;
     fail(error);
   }
   await reports;
   if (failure === undefined) await checkpoint?.(read, counts.failed).catch(fail);
   const unanswered = read - answered();
-  return { counts, unanswered, left, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
+  return { counts, unanswered, remaining, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
 }
 
 /** Yields the rows in batches. Yields the rows before an input error as a batch before it throws the error. */

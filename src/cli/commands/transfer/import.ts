@@ -1,25 +1,25 @@
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
-import { readApiKey } from '../../credential.ts';
-import { type Environment, FLAGS, type FlagValues, flag, readFlags } from '../../global-flags.ts';
-import { isSignalExit } from '../../interrupt.ts';
+import { readApiKey } from '../../credential/read-credential.ts';
+import { isSignalExit } from '../../exit/interrupt.ts';
+import { report } from '../../exit/report-failure.ts';
+import { filePath } from '../../files/output-path.ts';
+import { type Environment, FLAGS, type FlagValues, flag, readFlags } from '../../flags/global-flags.ts';
+import { printByteSize } from '../../flags/quantities.ts';
+import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { filePath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { printByteSize } from '../../quantities.ts';
-import { report } from '../../report-failure.ts';
-import { chooseTarget, openTarget } from '../../target.ts';
 import { subcommand } from '../subcommand.ts';
 import { DECRYPT_FLAGS } from './age-keys.ts';
 import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
 import type { ImportRow } from './import-row.ts';
 import { type ImportCounts, importRows } from './import-rows.ts';
-import { decodeText, type InputFile, openInput, readLines } from './input-file.ts';
+import { decodePieces, type InputFile, openInput, readLines } from './input-file.ts';
 import { openErrorFile, reportEnding, reportInterrupt } from './report-import.ts';
-import { reasonOf } from './send-row.ts';
+import { rowReason } from './send-row.ts';
 
 const IMPORT_FLAGS = {
   format: flag(
@@ -88,7 +88,7 @@ export const defineImport = subcommand<CsvFlags>({
     process.on('exit', atExit);
     const rows = toRows(input);
     try {
-      const ending = await importRows(journal?.left(rows) ?? rows, {
+      const ending = await importRows(journal?.remaining(rows) ?? rows, {
         client,
         apiKey,
         progress: (counts) => {
@@ -96,11 +96,11 @@ export const defineImport = subcommand<CsvFlags>({
           line.show(input.bytesRead(), Math.max(input.size ?? 0, input.bytesRead(), 1));
         },
         checkpoint: journal && ((done, failed) => journal.note(done, failed)),
-        countsLeft: path !== '-',
+        countsRemaining: path !== '-',
         async refused(error) {
           await errors?.add(error);
           reported += 1;
-          if (errors === undefined && reported <= MAX_REPORTED) report(`line ${error.line}: ${reasonOf(error)}`);
+          if (errors === undefined && reported <= MAX_REPORTED) report(`line ${error.line}: ${rowReason(error)}`);
         },
       });
       line.end();
@@ -130,10 +130,10 @@ function rowReader(
     if (type === undefined) throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
     const parsed = parseTokenType(type);
     const map = parseColumnMap(typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
-    return (input) => csvRows(readCsv(decodeText(input.bytes)), parsed, map);
+    return (input) => csvRows(readCsv(decodePieces(input.bytes)), parsed, map);
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
   if (typed.map !== undefined || typed.type !== undefined)
     throw new Fault('usage', '--type and --map work only with a CSV');
-  return (input) => readLines(decodeText(input.bytes));
+  return (input) => readLines(decodePieces(input.bytes));
 }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
-import { reasonOf } from '../../error-reason.ts';
-import type { FlagValues } from '../../global-flags.ts';
-import { readNamed } from '../../secret-file.ts';
+import { reasonOf } from '../../exit/error-reason.ts';
+import { readNamed } from '../../files/secret-file.ts';
+import type { FlagValues } from '../../flags/global-flags.ts';
 import { decryptFile, isAgeFile, lookAhead } from './age-file.ts';
 import { chooseDecrypter, type DECRYPT_FLAGS } from './age-keys.ts';
 import type { ImportRow } from './import-row.ts';
@@ -52,7 +52,7 @@ function unreadable(path: string, cause: unknown): Fault {
 }
 
 /** Decodes a UTF-8 stream without its byte order mark. Throws the fault `invalid_data`. */
-export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* decodePieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (piece?: Uint8Array): string => {
     try {

@@ -1,8 +1,8 @@
 import { Fault } from '../../../core/fault.ts';
-import { flag } from '../../global-flags.ts';
+import { filePath } from '../../files/output-path.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
+import { flag } from '../../flags/global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { filePath } from '../../output-path.ts';
-import { writeWholeFile } from '../../whole-file.ts';
 import { printing } from '../printing.ts';
 
 const KEYGEN_FLAGS = { out: flag('--out <path>', 'a new file (0600) for the secret key (identity)') };

@@ -2,11 +2,11 @@ import { open } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
-import { noSpaceFor } from '../../error-reason.ts';
-import type { ExitCode } from '../../exit-codes.ts';
-import type { Environment } from '../../global-flags.ts';
-import { report, reportFailure, reportProblem } from '../../report-failure.ts';
-import { cannotMake } from '../../whole-file.ts';
+import { noSpaceFor } from '../../exit/error-reason.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
+import { report, reportFailure, reportProblem } from '../../exit/report-failure.ts';
+import { cannotMake } from '../../files/whole-file.ts';
+import type { Environment } from '../../flags/global-flags.ts';
 import type { ImportCounts, ImportEnding } from './import-rows.ts';
 import type { RowError } from './send-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
@@ -44,7 +44,7 @@ interface Circumstances {
 /** Reports why an import did not finish, the outcome of the rows, and how to continue. Returns the exit code. */
 export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
   const { before, errors, journal, env } = circumstances;
-  const { counts, unanswered, left, isInputFault } = ending;
+  const { counts, unanswered, remaining, isInputFault } = ending;
   const stopped = 'stoppedBy' in ending;
   const fault = ending.stoppedBy instanceof Fault ? ending.stoppedBy.code : undefined;
   const exitCode = stopped ? reportStop(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
@@ -55,7 +55,7 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
     if (fault !== 'usage')
       report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {
-    words.push(left === undefined ? 'the rest not imported' : `${unanswered + left} left`);
+    words.push(remaining === undefined ? 'the rest not imported' : `${unanswered + remaining} left`);
     report(`the import stopped: ${words.join(', ')}`, howToContinue(journal, isInputFault));
   } else if (!stopped && counts.failed > 0) {
     const named =

@@ -32,7 +32,7 @@ export interface RowError {
 }
 
 /** Returns the reason for a rejection in one line: the wrong members with their errors, or the problem's detail. */
-export function reasonOf({ detail, errors }: RowError): string {
+export function rowReason({ detail, errors }: RowError): string {
   const members = memberLines(errors);
   return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
 }
@@ -103,14 +103,14 @@ export function rowSender(client: Client, apiKey: string) {
      * Sends a batch as one call. Sends a rejected batch row by row, so that one wrong row does not fail the others.
      * Calls `answered` for each answered row. After an error, waits for the rows in progress before it rejects.
      */
-    async sendAll(rows: readonly ImportRow[], answered: (place: number, answer: RowAnswer) => void): Promise<void> {
+    async sendAll(rows: readonly ImportRow[], answered: (index: number, answer: RowAnswer) => void): Promise<void> {
       const whole = rows.filter(({ body }) => isWholeRequest(body));
       const reply = whole.length > 1 ? await untilFree(client, calls.createAll(whole)) : undefined;
       if (reply && reply.status !== 201 && !ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
       const created = new Set(reply?.status === 201 ? whole : []);
       for (let at = 0; at < rows.length; at += SINGLY_AT_ONCE) {
-        const sent = rows.slice(at, at + SINGLY_AT_ONCE).map(async (row, place) => {
-          answered(at + place, created.has(row) ? 'created' : await send(row));
+        const sent = rows.slice(at, at + SINGLY_AT_ONCE).map(async (row, index) => {
+          answered(at + index, created.has(row) ? 'created' : await send(row));
         });
         const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
         if (failed?.status === 'rejected') throw failed.reason;

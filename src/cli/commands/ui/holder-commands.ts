@@ -1,5 +1,5 @@
 import type { HolderCommands } from '../../../console/holder-requests.ts';
-import type { Credential } from '../../credential.ts';
+import type { Credential } from '../../../keyring/credential.ts';
 
 /**
  * Returns the console's commands for a vault file that this process has open. `credential` returns a new copy each

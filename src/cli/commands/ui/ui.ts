@@ -3,9 +3,11 @@ import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { assertEngine } from '../../../core/assert-engine.ts';
 import { Problem } from '../../../core/problem.ts';
 import { clearTimeout, setTimeout } from '../../../core/timers.ts';
-import { readApiKey, readCredential } from '../../credential.ts';
-import type { ExitCode } from '../../exit-codes.ts';
-import { withoutForeign } from '../../foreign-variables.ts';
+import { askYes, canPrompt, dropTypedAhead } from '../../credential/prompt.ts';
+import { readApiKey, readCredential } from '../../credential/read-credential.ts';
+import type { ExitCode } from '../../exit/exit-codes.ts';
+import { report, reportProblem } from '../../exit/report-failure.ts';
+import { withoutForeign } from '../../flags/foreign-variables.ts';
 import {
   type Environment,
   FLAGS,
@@ -14,14 +16,12 @@ import {
   flagValue,
   type GlobalFlags,
   VAULT_FLAGS,
-} from '../../global-flags.ts';
+} from '../../flags/global-flags.ts';
+import { parseDuration, parseWhole } from '../../flags/quantities.ts';
+import { chooseTarget, daemonAt, locationOf, openTarget, type Target } from '../../flags/target.ts';
+import { VERSION } from '../../help/version.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { askYes, canPrompt, dropTypedAhead } from '../../prompt.ts';
-import { parseDuration, parseWhole } from '../../quantities.ts';
-import { report, reportProblem } from '../../report-failure.ts';
-import { chooseTarget, daemonAt, openTarget, placeOf, type Target } from '../../target.ts';
-import { VERSION } from '../../version.ts';
 import { createStopper, stopSignals } from '../serve/stopper.ts';
 import { subcommand } from '../subcommand.ts';
 import { createConsoleLink } from './console-link.ts';
@@ -83,7 +83,7 @@ async function showConsole(
     target.kind === 'remote'
       ? (await import('../../../client/remote.ts')).devSender(await daemonAt(target.url, flags, env))
       : undefined;
-  const credential = target.kind === 'remote' ? undefined : await readCredential(placeOf(target), flags, env);
+  const credential = target.kind === 'remote' ? undefined : await readCredential(locationOf(target), flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
   try {
     for (const apiKey of apiKeys.length > 0 ? apiKeys : [undefined]) {

@@ -6,13 +6,13 @@ import { messageOf, reload } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
 import { useDebounced } from '../parts/debounced.ts';
 import { Draft } from '../parts/draft.tsx';
-import { type Errors, errorsAt, Field, FieldErrors } from '../parts/field.tsx';
-import { CommandLine, Wrong } from '../parts/pieces.tsx';
+import { type Errors, errorsAt, FieldErrors, FormField } from '../parts/form-field.tsx';
+import { AsCommand, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { address, go } from '../route.ts';
 import { vault } from '../vault.ts';
 import { ChangedTokens, useNewestTokens } from './changed-tokens.tsx';
-import { asType, bodyOf, type DraftState, draftOf, grantedBy } from './draft-application.ts';
+import { applicationDraft, asType, bodyOf, type DraftState, grantedBy } from './draft-application.ts';
 import { KnownContainers } from './known-containers.tsx';
 import { PlainChoice } from './plain-choice.tsx';
 import { ReachTable, useReach } from './reach.tsx';
@@ -27,7 +27,7 @@ interface FormOptions {
 
 /** Edits a new or existing application, and previews the tokens that it would reach. */
 export function ApplicationForm({ all, closed, of }: FormOptions) {
-  const [draft, setDraft] = useState(() => draftOf(of));
+  const [draft, setDraft] = useState(() => applicationDraft(of));
   const [refused, setRefused] = useState<{ readonly errors: Errors; readonly message?: string }>({ errors: {} });
   const tokens = useNewestTokens();
   const { type } = draft;
@@ -71,14 +71,14 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
           ) : (
             <DraftReach {...{ all, draft, of, tokens }} parts={reach.value?.parts ?? []} error={reach.error} />
           )}
-          <CommandLine
+          <AsCommand
             text={`vault apps ${of === undefined ? 'create --key-out FILE' : `update ${of.id}`} --body @FILE`}
           />
         </>
       }
     >
       <Wrong>{refused.message}</Wrong>
-      <Field
+      <FormField
         name="name"
         label="name"
         value={draft.name}
@@ -101,7 +101,7 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
         </div>
       )}
       {of === undefined && type === 'expiring' && (
-        <Field
+        <FormField
           name="expires_at"
           label="expires_at"
           value={draft.expires_at}

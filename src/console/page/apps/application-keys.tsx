@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Application, ApplicationKey } from '../../../client/create-client.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
-import { CommandLine, Time, Wrong } from '../parts/pieces.tsx';
+import { AsCommand, Time, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
@@ -66,7 +66,7 @@ export function ApplicationKeys({ application }: { readonly application: Applica
           Add key
         </button>
       )}
-      <CommandLine text={`vault apps keys list ${id}`} />
+      <AsCommand text={`vault apps keys list ${id}`} />
       {ending !== undefined && (
         <DeleteKey application={application} ended={ending} onClose={() => setEnding(undefined)} />
       )}

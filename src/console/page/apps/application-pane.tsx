@@ -4,7 +4,7 @@ import { PERMISSIONS, type Permission, type PermissionRow } from '../../../contr
 import { readersOf } from '../applications.ts';
 import { useKeys } from '../keys.ts';
 import { Pane } from '../parts/pane.tsx';
-import { CommandLine, CopyButton, Key, Time } from '../parts/pieces.tsx';
+import { AsCommand, CopyButton, Key, Time } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
 import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -95,7 +95,7 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
         <p class="note">May create expiring applications within its own reach.</p>
       )}
       <ApplicationKeys application={application} />
-      <CommandLine text={`vault apps get ${id}`} />
+      <AsCommand text={`vault apps get ${id}`} />
       {ending !== undefined && (
         <EndKey how={ending} {...{ application, all, closed }} onClose={() => setEnding(undefined)} />
       )}

@@ -2,8 +2,8 @@ import type { Application } from '../../../client/create-client.ts';
 import { useApplications } from '../applications.ts';
 import { useKeys } from '../keys.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
-import { number } from '../parts/numbers.ts';
-import { CommandLine, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { wholeNumber } from '../parts/numbers.ts';
+import { AsCommand, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -75,8 +75,8 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         )}
       </div>
       <footer>
-        <span role="status">{isLoaded && `${number(shown.length)} of ${number(all.length)}`}</span>
-        <CommandLine text="vault apps list --all" />
+        <span role="status">{isLoaded && `${wholeNumber(shown.length)} of ${wholeNumber(all.length)}`}</span>
+        <AsCommand text="vault apps list --all" />
       </footer>
     </div>
   );

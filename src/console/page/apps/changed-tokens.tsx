@@ -3,7 +3,7 @@ import { type ExplainedPermission, TOKEN_PERMISSIONS } from '../../../contract/e
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import type { Grants } from '../../../core/access/grants.ts';
 import { useLoaded } from '../loaded.ts';
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { Sees } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -45,7 +45,7 @@ export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
   return (
     <section>
       <h3>
-        Tokens that change: {number(shown.length)} of the newest {number(tokens.length)}
+        Tokens that change: {wholeNumber(shown.length)} of the newest {wholeNumber(tokens.length)}
       </h3>
       {shown.length > 0 && (
         <table>

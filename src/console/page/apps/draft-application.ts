@@ -25,7 +25,7 @@ export interface DraftState {
 let keys = 0;
 const keyed = (rule: AccessRule): DraftRule => ({ key: keys++, rule });
 
-export function draftOf(application?: Application): DraftState {
+export function applicationDraft(application?: Application): DraftState {
   return {
     name: application?.name ?? '',
     type: application?.type ?? 'private',

@@ -2,8 +2,8 @@ import { VaultError } from '../../../client/create-client.ts';
 import type { DraftApplication } from '../../../contract/explanation.ts';
 import type { ReachPart } from '../../../contract/reach.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
-import type { Errors } from '../parts/field.tsx';
-import { number } from '../parts/numbers.ts';
+import type { Errors } from '../parts/form-field.tsx';
+import { wholeNumber } from '../parts/numbers.ts';
 import { Sees } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -14,13 +14,13 @@ interface Asked {
 }
 
 /** The tokens that each rule governs, or the errors of a draft. */
-export interface Reach {
+export interface RuleReach {
   readonly parts: readonly ReachPart[];
   readonly errors: Errors;
 }
 
 /** Counts the tokens of an application or a draft. Does not count while `asked` is undefined. */
-export function useReach(asked: Asked | undefined): Loaded<Reach> {
+export function useReach(asked: Asked | undefined): Loaded<RuleReach> {
   const question = asked && isHeld('application:read') ? JSON.stringify(asked) : undefined;
   return useLoaded(question, async (signal) => {
     try {
@@ -35,7 +35,7 @@ export function useReach(asked: Asked | undefined): Loaded<Reach> {
 }
 
 interface ReachedOptions {
-  readonly reach: Loaded<Reach>;
+  readonly reach: Loaded<RuleReach>;
   readonly priority: number;
 }
 
@@ -54,7 +54,7 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
 }
 
 const countOf = ({ tokens, capped }: ReachPart): string =>
-  `${number(tokens)}${capped ? '+' : ''} ${tokens === 1 ? 'token' : 'tokens'}`;
+  `${wholeNumber(tokens)}${capped ? '+' : ''} ${tokens === 1 ? 'token' : 'tokens'}`;
 
 /** Shows the number of tokens that each rule governs, in the order in which the vault tries the rules. */
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
@@ -78,7 +78,7 @@ export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) 
               <Sees as={part.transform} />
             </td>
             <td>
-              {number(part.tokens)}
+              {wholeNumber(part.tokens)}
               {part.capped && '+'}
             </td>
           </tr>

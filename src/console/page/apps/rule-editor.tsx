@@ -1,6 +1,6 @@
 import type { AccessRule } from '../../../client/create-client.ts';
 import { type Permission, TRANSFORMS, type Transform } from '../../../contract/permissions.ts';
-import { FieldErrors } from '../parts/field.tsx';
+import { FieldErrors } from '../parts/form-field.tsx';
 import { Conditions } from './conditions.tsx';
 import { CONTAINERS_LIST } from './known-containers.tsx';
 
@@ -12,7 +12,7 @@ interface RuleEditorOptions {
   readonly warnings: readonly string[];
   readonly reached: preact.ComponentChildren;
   readonly onChange: (rule: AccessRule) => void;
-  /** Moves the rule by one place. */
+  /** Moves the rule by one position. */
   readonly onMove: (step: -1 | 1) => void;
   readonly onRemove: () => void;
   readonly isFirst: boolean;

@@ -1,22 +1,22 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Loaded } from '../loaded.ts';
-import { type Errors, errorsAt } from '../parts/field.tsx';
+import { type Errors, errorsAt } from '../parts/form-field.tsx';
 import { type DraftState, moved, newRule, permissionsOf } from './draft-application.ts';
-import { type Reach, Reached } from './reach.tsx';
+import { Reached, type RuleReach } from './reach.tsx';
 import { RuleEditor } from './rule-editor.tsx';
 import { ruleWarnings } from './rule-warnings.ts';
 
 interface RulesOptions {
   readonly draft: DraftState;
   readonly errors: Errors;
-  readonly reach: Loaded<Reach>;
+  readonly reach: Loaded<RuleReach>;
   readonly change: (part: Partial<DraftState>) => void;
 }
 
 /** Edits the rules of a draft, in the order in which the vault tries them. */
 export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
   const { type, rules, permissions } = draft;
-  const place = useRef<HTMLOListElement>(null);
+  const element = useRef<HTMLOListElement>(null);
   const [dragged, setDragged] = useState<number>();
   const offered = permissionsOf(type);
   const plainRules = rules.map(({ rule }) => rule);
@@ -25,7 +25,7 @@ export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
 
   function add() {
     change({ rules: [...rules, newRule(draft)] });
-    requestAnimationFrame(() => place.current?.querySelector<HTMLElement>('li:last-child input')?.focus());
+    requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('li:last-child input')?.focus());
   }
 
   return (
@@ -34,7 +34,7 @@ export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
       <p class="note">
         The first rule that matches a token governs. To reorder rules, drag them or press Alt ↑ and Alt ↓.
       </p>
-      <ol class="rule-list" ref={place}>
+      <ol class="rule-list" ref={element}>
         {rules.map(({ key, rule }, at) => (
           <li
             key={key}

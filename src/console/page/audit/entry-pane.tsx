@@ -1,8 +1,8 @@
 import { commandOf } from '../parts/command-of.ts';
 import { JsonView } from '../parts/json-view.tsx';
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
-import { CommandLine, Time } from '../parts/pieces.tsx';
+import { AsCommand, Time } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import type { LogEvent } from './log-events.ts';
 import type { LogFilter } from './log-filter.ts';
@@ -17,12 +17,12 @@ interface EntryPaneOptions {
 
 /** Shows a call: its caller, its result, and links to its records. */
 export function EntryPane({ event, names, closed }: EntryPaneOptions) {
-  const { place, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
+  const { position, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
   const { id: _first, entity_id: _one, ...more } = rest;
   const [entity] = entities;
   const kind = type.replaceAll('_', ' ');
   return (
-    <Pane title={message.replace(/\.$/, '')} subject={place} closed={closed}>
+    <Pane title={message.replace(/\.$/, '')} subject={position} closed={closed}>
       <dl class="facts">
         <dt>Time</dt>
         <dd>
@@ -50,7 +50,7 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
         <dd>
           <Result of={event} />
         </dd>
-        <dt>{entities.length > 1 ? `${number(entities.length)} ${kind}s` : kind}</dt>
+        <dt>{entities.length > 1 ? `${wholeNumber(entities.length)} ${kind}s` : kind}</dt>
         <dd>
           {entity === undefined && 'none'}
           {entities.map((id) => (
@@ -62,11 +62,9 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
         </dd>
       </dl>
       <JsonView
-        text={JSON.stringify({ id: place, operation, actor_id: actor, entity_type: type, ...more, created_at })}
+        text={JSON.stringify({ id: position, operation, actor_id: actor, entity_type: type, ...more, created_at })}
       />
-      {entity !== undefined && (
-        <CommandLine text={commandOf({ operation: 'listLogs', query: { entity_id: entity } })} />
-      )}
+      {entity !== undefined && <AsCommand text={commandOf({ operation: 'listLogs', query: { entity_id: entity } })} />}
     </Pane>
   );
 }

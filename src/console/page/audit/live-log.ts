@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Loaded, messageOf, useLoaded } from '../loaded.ts';
 import { vault } from '../vault.ts';
-import type { LogEntry } from './log-events.ts';
-import { isFiltered, type LogFilter, queryOf } from './log-filter.ts';
+import type { LogRow } from './log-events.ts';
+import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
 
 /** The number of entries per page. */
-export const PAGE_SIZE = 50;
+export const LOG_PAGE_SIZE = 50;
 /** The maximum number of new entries in one request and above the page. */
 const MAX_NEW = 100;
 /** How long a call waits for new entries, in seconds. */
@@ -16,7 +16,7 @@ const RETRY_MS = 2_000;
 
 export interface LogPage {
   /** The entries, newest first. */
-  readonly entries: readonly LogEntry[];
+  readonly entries: readonly LogRow[];
   /** The cursor of the page of older entries. */
   readonly next: string | undefined;
   /** The time of the oldest entry that was searched, if the search stopped early. */
@@ -27,7 +27,7 @@ export interface LogPage {
 
 interface Fresh {
   readonly page?: LogPage | undefined;
-  readonly entries: readonly LogEntry[];
+  readonly entries: readonly LogRow[];
   /** The number of new entries that are not shown, because the list is scrolled. */
   readonly held: number;
   readonly error?: string | undefined;
@@ -80,7 +80,7 @@ export function useLiveLog(
 async function askLog(filter: LogFilter, start: string | undefined, signal: AbortSignal): Promise<LogPage> {
   // An entry written between the two requests is found twice and shown once.
   const newest = isFiltered(filter) || start !== undefined ? await askNewest(signal) : undefined;
-  const query = { ...queryOf(filter), size: PAGE_SIZE, ...(start !== undefined && { start }) };
+  const query = { ...logQuery(filter), size: LOG_PAGE_SIZE, ...(start !== undefined && { start }) };
   const { data, pagination } = await vault().listLogs({ query, signal });
   const { next, searched_to: searchedTo } = pagination;
   return { entries: data, next, searchedTo, after: newest ?? data[0]?.id ?? '0.0' };
@@ -93,7 +93,7 @@ async function askNewest(signal: AbortSignal): Promise<string | undefined> {
 
 interface Follower {
   /** Receives new entries. `isCut` is true if there are more new entries, which are older than these. */
-  readonly found: (entries: readonly LogEntry[], isCut: boolean) => void;
+  readonly found: (entries: readonly LogRow[], isCut: boolean) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -105,7 +105,7 @@ async function follow(filter: LogFilter, after: string, stop: AbortSignal, { fou
       await untilVisible();
       // Continue after the newest entry even when no entry matches the filter.
       const newest = isFiltered(filter) ? await askNewest(stop) : undefined;
-      const query = { ...queryOf(filter), after: last, wait: WAIT, size: MAX_NEW };
+      const query = { ...logQuery(filter), after: last, wait: WAIT, size: MAX_NEW };
       const { data, pagination } = await vault().listLogs({ query, signal: stop });
       if (stop.aborted) return;
       if (data.length > 0) found(data, pagination.next !== undefined);

@@ -2,26 +2,26 @@ import type { VaultClient } from '../../../client/create-client.ts';
 
 type LogPage = Awaited<ReturnType<VaultClient['listLogs']>>;
 
-export type LogEntry = LogPage['data'][number];
+export type LogRow = LogPage['data'][number];
 
 /** A call with its entries, one for each record. */
-export interface LogEvent extends LogEntry {
+export interface LogEvent extends LogRow {
   /** The part `SEQUENCE.N` of the ids of its entries. */
-  readonly place: string;
+  readonly position: string;
   readonly entities: readonly string[];
 }
 
 /** Returns the `SEQUENCE.N` of an entry's id, which all entries of a call share. */
-const placeOf = (id: string): string => id.split('.', 2).join('.');
+const positionOf = (id: string): string => id.split('.', 2).join('.');
 
 /** Groups entries by call and keeps their order. */
-export function eventsOf(entries: readonly LogEntry[]): readonly LogEvent[] {
+export function eventsOf(entries: readonly LogRow[]): readonly LogEvent[] {
   const events = new Map<string, LogEvent & { readonly entities: string[] }>();
   for (const entry of entries) {
-    const place = placeOf(entry.id);
-    const event = events.get(place) ?? { ...entry, place, entities: [] };
+    const position = positionOf(entry.id);
+    const event = events.get(position) ?? { ...entry, position, entities: [] };
     if (entry.entity_id !== undefined) event.entities.push(entry.entity_id);
-    events.set(place, event);
+    events.set(position, event);
   }
   return [...events.values()];
 }

@@ -8,7 +8,7 @@ export interface LogFilter {
 }
 
 /** Returns the query of the list, without empty members. */
-export function queryOf({ entity, actor, operation, denied }: LogFilter) {
+export function logQuery({ entity, actor, operation, denied }: LogFilter) {
   return {
     ...(entity && { entity_id: entity }),
     ...(actor && { actor_id: actor }),

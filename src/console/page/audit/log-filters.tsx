@@ -2,7 +2,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { holderRun } from '../holder.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { address, go } from '../route.ts';
 import { session } from '../session.ts';
 import type { LogFilter } from './log-filter.ts';
@@ -74,7 +74,7 @@ function verdictOf({ ok, entries = 0, head = '', first_bad: bad }: Verified) {
   if (!ok) return `entry ${bad?.sequence}: ${bad?.what}`;
   return (
     <>
-      verified {number(entries)} entries, head <code title={head}>{head.slice(0, 8)}</code>
+      verified {wholeNumber(entries)} entries, head <code title={head}>{head.slice(0, 8)}</code>
     </>
   );
 }

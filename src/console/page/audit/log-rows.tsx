@@ -1,14 +1,14 @@
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { Time } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
-import type { LogEntry, LogEvent } from './log-events.ts';
+import type { LogEvent, LogRow } from './log-events.ts';
 
 interface LogRowsOptions {
   readonly events: readonly LogEvent[];
   readonly names: ReadonlyMap<string, string>;
   readonly open: string | undefined;
-  /** Returns the address that opens the event at a place. */
-  readonly hrefOf: (place: string) => string;
+  /** Returns the address that opens the event at a position. */
+  readonly hrefOf: (position: string) => string;
 }
 
 /** Shows one row for each event of the log. */
@@ -17,8 +17,8 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
     <Rows
       caption="Entries of the log, newest first"
       rows={events}
-      idOf={({ place }) => place}
-      hrefOf={({ place }) => hrefOf(place)}
+      idOf={({ position }) => position}
+      hrefOf={({ position }) => hrefOf(position)}
       open={open}
       columns={[
         { head: 'Time', show: ({ created_at }) => <Time at={created_at} /> },
@@ -26,14 +26,14 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
         { head: 'Operation', show: ({ operation }) => <OperationName of={operation} /> },
         { head: 'Entity', show: (event) => <Entities of={event} />, rank: 'extra' },
         { head: 'Result', show: (event) => <Result of={event} /> },
-        { head: '#', show: ({ place }) => <code>{place}</code>, rank: 'less' },
+        { head: '#', show: ({ position }) => <code>{position}</code>, rank: 'less' },
       ]}
     />
   );
 }
 
 interface ActorOptions {
-  readonly of: LogEntry;
+  readonly of: LogRow;
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -65,11 +65,11 @@ function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEve
   const [id] = entities;
   const kind = type.replaceAll('_', ' ');
   if (id === undefined) return <span class="soft">{kind}</span>;
-  return entities.length === 1 ? <code>{id}</code> : `${number(entities.length)} ${kind}s`;
+  return entities.length === 1 ? <code>{id}</code> : `${wholeNumber(entities.length)} ${kind}s`;
 }
 
 /** Shows the status of the reply, and whether it was denied or revealed plaintext. */
-export function Result({ of: { status, revealed } }: { readonly of: LogEntry }) {
+export function Result({ of: { status, revealed } }: { readonly of: LogRow }) {
   const isDenied = status === 403 || status === 429;
   return (
     <span class="result">

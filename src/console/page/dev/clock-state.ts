@@ -42,11 +42,11 @@ const UNITS = [
 
 /** Formats a duration in its two largest units: `1 d 1 h`. */
 export function spanOf(ms: number): string {
-  let left = Math.round(Math.abs(ms) / 1_000) * 1_000;
+  let remaining = Math.round(Math.abs(ms) / 1_000) * 1_000;
   const parts: string[] = [];
   for (const [unit, size] of UNITS) {
-    const count = Math.floor(left / size);
-    left -= count * size;
+    const count = Math.floor(remaining / size);
+    remaining -= count * size;
     if (count > 0) parts.push(`${count} ${unit}`);
   }
   return parts.slice(0, 2).join(' ');

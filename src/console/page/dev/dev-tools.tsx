@@ -1,12 +1,12 @@
-import { CommandLine } from '../parts/pieces.tsx';
+import { AsCommand } from '../parts/pieces.tsx';
 import { route } from '../route.ts';
 import { lastCommand } from './ask-dev.ts';
-import { Clock } from './clock.tsx';
 import { Faults } from './faults.tsx';
 import { requests } from './live-requests.ts';
 import { RequestPane } from './request-pane.tsx';
 import { Requests } from './requests.tsx';
 import { Snapshots } from './snapshots.tsx';
+import { VaultClock } from './vault-clock.tsx';
 
 /** Shows the controls of a `--dev` vault and its requests. */
 export function DevTools() {
@@ -19,13 +19,13 @@ export function DevTools() {
           <h1>Dev tools</h1>
         </header>
         <div class="controls">
-          <Clock />
+          <VaultClock />
           <Faults />
           <Snapshots />
         </div>
         <Requests />
         <footer>
-          <CommandLine text={lastCommand.value} />
+          <AsCommand text={lastCommand.value} />
         </footer>
       </div>
       {chosen && <RequestPane entry={chosen} />}

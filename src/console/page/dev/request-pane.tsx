@@ -3,7 +3,7 @@ import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { useApplications } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
@@ -38,7 +38,7 @@ export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
     Application: applications.value?.find((each) => each.id === app)?.name ?? app,
     Time: <Time at={time} />,
     Took: ms === undefined ? undefined : `${ms.toFixed(1)} ms`,
-    Reply: `${number(bytes)} bytes`,
+    Reply: `${wholeNumber(bytes)} bytes`,
     'Trace id': <code>{trace_id}</code>,
   };
   return (

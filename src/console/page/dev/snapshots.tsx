@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { session } from '../session.ts';
 import { askDev, useControl } from './ask-dev.ts';
-import { Sure } from './sure.tsx';
 
 interface Snapshot {
   readonly name: string;
@@ -43,7 +42,7 @@ export function Snapshots() {
             <code>{name}</code>{' '}
             {refused ?? (
               <>
-                {number(tokens ?? 0)} tokens, <Time at={saved_at} />
+                {wholeNumber(tokens ?? 0)} tokens, <Time at={saved_at} />
               </>
             )}{' '}
             <Sure
@@ -89,4 +88,31 @@ function resetCommand(): string {
   const { value } = session;
   const prefix = value.kind === 'open' ? value.about.header_prefix.toUpperCase() : 'SVC';
   return `curl -sS -X POST "$VAULT_URL"/dev/reset -H "${prefix}-API-KEY: $VAULT_API_KEY"`;
+}
+
+interface SureOptions {
+  readonly label: string;
+  /** The label after the first press. */
+  readonly question: string;
+  readonly disabled?: boolean;
+  readonly act: () => void;
+}
+
+/** A button for a destructive action: the second press acts, and leaving the button cancels the first. */
+function Sure({ label, question, disabled, act }: SureOptions) {
+  const [isAsked, setAsked] = useState(false);
+  return (
+    <button
+      type="button"
+      class={isAsked ? 'danger' : ''}
+      disabled={disabled}
+      onBlur={() => setAsked(false)}
+      onClick={() => {
+        setAsked(!isAsked);
+        if (isAsked) act();
+      }}
+    >
+      {isAsked ? question : label}
+    </button>
+  );
 }

@@ -2,12 +2,11 @@ import { askHolder, holderRun } from '../holder.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import { shellWord } from '../parts/command-of.ts';
 import { HolderCommand } from '../parts/holder-command.tsx';
-import { number } from '../parts/numbers.ts';
-import { CommandLine, Wrong } from '../parts/pieces.tsx';
+import { wholeNumber } from '../parts/numbers.ts';
+import { AsCommand, Wrong } from '../parts/pieces.tsx';
 import { hasFile, isHeld, send, session } from '../session.ts';
 import { vault } from '../vault.ts';
-import { byteSize } from './byte-size.ts';
-import { type KeyFacts, Keys } from './keys.tsx';
+import { type KeyFacts, KeyTables } from './key-tables.tsx';
 
 interface Ready {
   readonly isReady: boolean;
@@ -87,16 +86,16 @@ export function Health() {
             )}
           </ul>
           <h3>Backup</h3>
-          <CommandLine text={`vault backup COPY --file ${path}`} />
+          <AsCommand text={`vault backup COPY --file ${path}`} />
         </section>
         <section class="card">
           <h2>Keys</h2>
           <Wrong>{keys.error}</Wrong>
           {!hasFile() && <p class="note">Listing the keys requires the vault's file.</p>}
           {keys.value === undefined ? (
-            <CommandLine text={`vault keys status --file ${path}`} />
+            <AsCommand text={`vault keys status --file ${path}`} />
           ) : (
-            <Keys of={keys.value} file={path} />
+            <KeyTables of={keys.value} file={path} />
           )}
         </section>
       </div>
@@ -134,13 +133,13 @@ function Service({ of: { value, error } }: { readonly of: Loaded<Ready> }) {
             {value.tokens !== undefined && (
               <>
                 <dt>Tokens</dt>
-                <dd>{number(value.tokens)}</dd>
+                <dd>{wholeNumber(value.tokens)}</dd>
               </>
             )}
           </dl>
         </>
       )}
-      {isDaemon && <CommandLine text={`vault wait --url ${shellWord(about.url)}`} />}
+      {isDaemon && <AsCommand text={`vault wait --url ${shellWord(about.url)}`} />}
     </section>
   );
 }
@@ -166,8 +165,18 @@ function verdictOf({ ok, checked, findings }: Checked) {
     [tokens, 'token'],
     [entries, 'audit entry'],
   ] as const;
-  const text = counts.map(([count, name]) => `${number(count)} ${count === 1 ? name : plural(name)}`).join(', ');
-  return ok ? `ok: ${text}` : `${number(findings.length)} ${findings.length === 1 ? 'finding' : 'findings'}: ${text}`;
+  const text = counts.map(([count, name]) => `${wholeNumber(count)} ${count === 1 ? name : plural(name)}`).join(', ');
+  return ok
+    ? `ok: ${text}`
+    : `${wholeNumber(findings.length)} ${findings.length === 1 ? 'finding' : 'findings'}: ${text}`;
 }
 
 const plural = (name: string): string => (name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`);
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+
+/** Formats a number of bytes: `4.8 MB`. */
+function byteSize(bytes: number): string {
+  const power = bytes < 1000 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3));
+  return `${Number((bytes / 1000 ** power).toPrecision(3)).toLocaleString('en')} ${UNITS[power]}`;
+}

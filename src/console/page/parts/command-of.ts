@@ -5,14 +5,14 @@ import { session } from '../session.ts';
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 
 /** A call without a body, for which the page shows equivalent commands. */
-export interface Shown {
+export interface ShownCall {
   readonly operation: OperationId;
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, Value>>;
 }
 
 /** Returns the command line that makes the same call. */
-export function commandOf({ operation, params = {}, query = {} }: Shown): string {
+export function commandOf({ operation, params = {}, query = {} }: ShownCall): string {
   const row: Operation = OPERATIONS[operation];
   const { command, flags: names = {} } = row.cli;
   const flags = Object.entries(query).flatMap(([name, value]) =>
@@ -24,7 +24,7 @@ export function commandOf({ operation, params = {}, query = {} }: Shown): string
 }
 
 /** Returns the curl command that makes the same call. It takes the API key from a shell variable. */
-export function curlOf({ operation, params = {}, query = {} }: Shown): string {
+export function curlOf({ operation, params = {}, query = {} }: ShownCall): string {
   const { method, path } = OPERATIONS[operation];
   const { value } = session;
   const prefix = value.kind === 'open' ? value.about.header_prefix : 'SVC';
@@ -39,7 +39,7 @@ export function curlOf({ operation, params = {}, query = {} }: Shown): string {
 }
 
 /** Returns the TypeScript code that makes the same call. */
-export function typescriptOf({ operation, params, query }: Shown): string {
+export function typescriptOf({ operation, params, query }: ShownCall): string {
   const request = JSON.stringify({ params, query }, undefined, 2).replace(/^( *)"(\w+)":/gm, '$1$2:');
   return `import { createClient } from 'token-vault/client';
 

@@ -3,7 +3,7 @@ import { jsonNodes } from './json-nodes.ts';
 
 /** Shows JSON that contains no plaintext. */
 export function JsonView({ text }: { readonly text: string }) {
-  const place = useRef<HTMLPreElement>(null);
-  useLayoutEffect(() => place.current?.replaceChildren(jsonNodes(text)), [text]);
-  return <pre class="json" ref={place} />;
+  const element = useRef<HTMLPreElement>(null);
+  useLayoutEffect(() => element.current?.replaceChildren(jsonNodes(text)), [text]);
+  return <pre class="json" ref={element} />;
 }

@@ -22,11 +22,11 @@ export function relativeTime(ms: number): string {
   if (count === 0) return 'now';
   const words = count === 1 ? NEXT_TO_NOW[unit] : undefined;
   if (words !== undefined) return words[ms < 0 ? 0 : 1];
-  const text = `${number(count)} ${unit}${count === 1 ? '' : 's'}`;
+  const text = `${wholeNumber(count)} ${unit}${count === 1 ? '' : 's'}`;
   return ms < 0 ? `${text} ago` : `in ${text}`;
 }
 
 /** Formats a whole number: `1,000,000`. */
-export function number(value: number): string {
+export function wholeNumber(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }

@@ -16,11 +16,11 @@ interface PaneOptions {
 
 /** Shows one row beside the list, or over it on a narrow page. */
 export function Pane({ title, subject, closed, isWide, children }: PaneOptions) {
-  const place = useRef<HTMLElement>(null);
+  const element = useRef<HTMLElement>(null);
   useKeys({ Escape: () => go(closed) });
-  useEffect(() => place.current?.focus({ preventScroll: true }), [subject]);
+  useEffect(() => element.current?.focus({ preventScroll: true }), [subject]);
   return (
-    <section class={isWide ? 'pane wide' : 'pane'} ref={place} tabIndex={-1} aria-labelledby="pane-title">
+    <section class={isWide ? 'pane wide' : 'pane'} ref={element} tabIndex={-1} aria-labelledby="pane-title">
       <header>
         <h2 id="pane-title">{title}</h2>
         <button type="button" onClick={() => go(closed)}>

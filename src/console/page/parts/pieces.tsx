@@ -37,7 +37,7 @@ export function Key({ name }: { readonly name: string }) {
 }
 
 /** Shows the equivalent command line. */
-export function CommandLine({ text }: { readonly text: string }) {
+export function AsCommand({ text }: { readonly text: string }) {
   return (
     <p class="command">
       <span>as a command</span> <code>{text}</code> <CopyButton text={text} />

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { session } from '../session.ts';
-import { tokenText } from '../vault.ts';
+import { loadTokenText } from '../vault.ts';
 import { forgetMatch } from './forget-match.ts';
 import { jsonNodes, memberText } from './json-nodes.ts';
 import { Key, Wrong } from './pieces.tsx';
@@ -16,17 +16,17 @@ const ENDS = ['blur', 'visibilitychange', 'pagehide', 'beforeprint'];
 
 /** Shows or copies the plaintext of a token, which exists only in text nodes of this component. */
 export function Reveal({ id }: { readonly id: string }) {
-  const place = useRef<HTMLPreElement>(null);
-  const [left, setLeft] = useState(0);
+  const element = useRef<HTMLPreElement>(null);
+  const [remaining, setRemaining] = useState(0);
   const [error, setError] = useState<string>();
-  const isShown = left > 0;
+  const isShown = remaining > 0;
   const newest = useRef(id);
   newest.current = id;
 
   function hide() {
-    place.current?.replaceChildren();
+    element.current?.replaceChildren();
     forgetMatch();
-    setLeft(0);
+    setRemaining(0);
   }
 
   async function show() {
@@ -35,9 +35,9 @@ export function Reveal({ id }: { readonly id: string }) {
       const data = await dataOf(id);
       // The pane may have closed or changed in the meantime.
       if (newest.current !== id) return;
-      place.current?.replaceChildren(jsonNodes(data));
+      element.current?.replaceChildren(jsonNodes(data));
       forgetMatch();
-      setLeft(SECONDS);
+      setRemaining(SECONDS);
     } catch (wrong) {
       setError(messageOf(wrong));
     }
@@ -59,7 +59,7 @@ export function Reveal({ id }: { readonly id: string }) {
   useLayoutEffect(() => hide, [id]);
   useEffect(() => {
     if (!isShown) return;
-    const timer = setInterval(() => setLeft((seconds) => Math.max(0, seconds - 1)), 1_000);
+    const timer = setInterval(() => setRemaining((seconds) => Math.max(0, seconds - 1)), 1_000);
     for (const end of ENDS) addEventListener(end, hide, true);
     return () => {
       clearInterval(timer);
@@ -83,9 +83,9 @@ export function Reveal({ id }: { readonly id: string }) {
             Copy without showing
           </button>
         )}
-        {isShown && <progress max={SECONDS} value={left} aria-label="Seconds until the plaintext is hidden" />}
+        {isShown && <progress max={SECONDS} value={remaining} aria-label="Seconds until the plaintext is hidden" />}
       </div>
-      <pre class="json plain" ref={place} hidden={!isShown} />
+      <pre class="json plain" ref={element} hidden={!isShown} />
       <p class="note">{auditNote()} Browser extensions and clipboard histories can read plaintext.</p>
       <Wrong>{error}</Wrong>
     </section>
@@ -93,7 +93,7 @@ export function Reveal({ id }: { readonly id: string }) {
 }
 
 async function dataOf(id: string): Promise<string> {
-  const data = memberText(await tokenText(id, ''), 'data');
+  const data = memberText(await loadTokenText(id, ''), 'data');
   if (data === undefined) throw new Error('No key of this console reveals the token.');
   return data;
 }

@@ -59,8 +59,8 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ head, rank }, place) => (
-              <th scope="col" key={place} class={rank}>
+            {columns.map(({ head, rank }, index) => (
+              <th scope="col" key={index} class={rank}>
                 {head}
               </th>
             ))}
@@ -80,8 +80,8 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
                   {first?.show(row)}
                 </a>
               </th>
-              {others.map(({ show, rank }, place) => (
-                <td key={place} class={rank}>
+              {others.map(({ show, rank }, index) => (
+                <td key={index} class={rank}>
                   {show(row)}
                 </td>
               ))}

@@ -1,10 +1,10 @@
 import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
-import { number } from './numbers.ts';
-import { CommandLine, Key } from './pieces.tsx';
+import { wholeNumber } from './numbers.ts';
+import { AsCommand, Key } from './pieces.tsx';
 
 /** The current page of a list, which a cursor identifies. */
-interface Place {
+interface PagePosition {
   /** The number of rows before this page. */
   readonly at: number;
   readonly start: string | undefined;
@@ -20,7 +20,7 @@ interface TurnerOptions {
   readonly screen: string;
   /** The parts of the address that stay the same. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  readonly place: Place;
+  readonly position: PagePosition;
   readonly command: string;
 }
 
@@ -30,9 +30,9 @@ interface TurnerOptions {
 const before = new Map<string, string | undefined>();
 
 /** Shows the position in a list, with links to the newer and the older page. */
-export function Turner({ screen, query, place, command }: TurnerOptions) {
-  const { at, start, shown, size, total, isLoading } = place;
-  const next = isLoading ? undefined : place.next;
+export function Turner({ screen, query, position, command }: TurnerOptions) {
+  const { at, start, shown, size, total, isLoading } = position;
+  const next = isLoading ? undefined : position.next;
   const turn = (to: number, cursor: string | undefined) =>
     go(address(screen, { ...query, start: cursor, at: to === 0 ? undefined : String(to) }));
 
@@ -52,10 +52,10 @@ export function Turner({ screen, query, place, command }: TurnerOptions) {
   return (
     <footer>
       <span role="status">
-        {shown === 0 || isLoading ? '' : `${number(at + 1)}–${number(at + shown)}`}
+        {shown === 0 || isLoading ? '' : `${wholeNumber(at + 1)}–${wholeNumber(at + shown)}`}
         {shown > 0 && total !== undefined && !isLoading && ` of ${total}`}
       </span>
-      <CommandLine text={command} />
+      <AsCommand text={command} />
       <span class="buttons">
         <button type="button" onClick={newer} disabled={start === undefined}>
           Newer <Key name="[" />

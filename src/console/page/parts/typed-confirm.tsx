@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
-import { Field } from './field.tsx';
-import { CommandLine, Wrong } from './pieces.tsx';
+import { FormField } from './form-field.tsx';
+import { AsCommand, Wrong } from './pieces.tsx';
 
 interface TypedConfirmOptions {
   readonly action: string;
@@ -42,7 +42,7 @@ export function TypedConfirm({ action, word, command, onConfirm, onClose, childr
       <form onSubmit={confirm}>
         <h2 id="confirm-title">{action}</h2>
         {children}
-        <Field
+        <FormField
           name="confirm"
           label={
             <>
@@ -61,7 +61,7 @@ export function TypedConfirm({ action, word, command, onConfirm, onClose, childr
             Cancel
           </button>
         </div>
-        <CommandLine text={command} />
+        <AsCommand text={command} />
       </form>
     </dialog>
   );

@@ -23,7 +23,7 @@ interface CompareOptions {
 
 /** Shows the further applications, with controls to add and remove them. */
 export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
-  const left = readers.filter((each) => !chosen.includes(each));
+  const remaining = readers.filter((each) => !chosen.includes(each));
   const ids = chosen.map(({ id }) => id);
   return (
     <>
@@ -32,14 +32,14 @@ export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
           {name} ×
         </a>
       ))}
-      {chosen.length < MAX_OTHERS && left.length > 0 && (
+      {chosen.length < MAX_OTHERS && remaining.length > 0 && (
         <select
           aria-label="Compare with"
           value=""
           onChange={({ currentTarget: { value } }) => go(hrefOf([...ids, value]))}
         >
           <option value="">Compare…</option>
-          {left.map(({ id, name }) => (
+          {remaining.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
             </option>

@@ -1,15 +1,17 @@
+import { useState } from 'preact/hooks';
 import type { Application, Token } from '../../../client/create-client.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
 import { dataSummary } from '../parts/data-summary.ts';
-import { Sees, Tags, Wrong } from '../parts/pieces.tsx';
+import { wholeNumber } from '../parts/numbers.ts';
+import { AsCommand, Sees, Tags, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
-import type { Filter } from '../tokens/filter.ts';
-import { askPage, askTotal, PAGE_SIZE } from '../tokens/token-page.ts';
-import { CountAll } from './count-all.tsx';
+import type { FilterTerms } from '../tokens/filter.ts';
+import { askPage, askTotal, TOKEN_PAGE_SIZE } from '../tokens/token-page.ts';
+import { vault } from '../vault.ts';
 
 const OUTCOMES = ['reveal', 'mask', 'redact', 'nothing'] as const;
 type Outcome = (typeof OUTCOMES)[number];
@@ -20,7 +22,7 @@ interface SeenOptions {
   readonly others: readonly Application[];
   readonly compared: string | undefined;
   readonly all: readonly Application[];
-  readonly filter: Filter;
+  readonly filter: FilterTerms;
   readonly q: string;
   readonly start: string | undefined;
   readonly at: number;
@@ -66,8 +68,8 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
       <Turner
         screen="see-as"
         query={{ ...kept, token }}
-        place={{
-          ...{ at, start, next, shown: tokens.length, size: PAGE_SIZE },
+        position={{
+          ...{ at, start, next, shown: tokens.length, size: TOKEN_PAGE_SIZE },
           ...{ total: total.value, isLoading: page.isLoading },
         }}
         command={`vault apps explain ${application.id} --token ${token ?? 'ID'}`}
@@ -99,4 +101,39 @@ function SeenData({ as, masked }: { readonly as: Outcome; readonly masked: strin
   if (as === 'reveal') return <span title="plaintext: open the row to reveal it">••••••••</span>;
   if (as === 'mask') return <code>{masked}</code>;
   return as === 'redact' ? <i>omitted</i> : null;
+}
+
+/** Shows a button that counts the tokens that each rule of an application governs. */
+function CountAll({ id }: { readonly id: string }) {
+  const [asked, setAsked] = useState<string>();
+  const isAsked = asked === id;
+  const { value, error, isLoading } = useLoaded(isAsked ? id : undefined, (signal) =>
+    vault().measureReach({ body: { application_id: id }, signal }),
+  );
+  if (!isAsked) {
+    return (
+      <button type="button" onClick={() => setAsked(id)}>
+        Count all
+      </button>
+    );
+  }
+  if (error !== undefined) return <Wrong>{error}</Wrong>;
+  if (isLoading || value === undefined) return <span role="status">Counting…</span>;
+  return (
+    <>
+      <span role="status">
+        In total:
+        {value.reach.map(({ source, priority, transform, tokens, capped }) => (
+          <span class="count" key={`${priority} ${transform}`}>
+            {source === 'rule' ? `rule ${priority}` : source === 'permission' ? 'plain' : ''} <Sees as={transform} />{' '}
+            <b>
+              {wholeNumber(tokens)}
+              {capped && '+'}
+            </b>
+          </span>
+        ))}
+      </span>
+      <AsCommand text={`vault apps reach ${id}`} />
+    </>
+  );
 }

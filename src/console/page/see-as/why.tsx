@@ -6,10 +6,10 @@ import { useLoaded } from '../loaded.ts';
 import { memberText } from '../parts/json-nodes.ts';
 import { JsonView } from '../parts/json-view.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CommandLine, Sees, Wrong } from '../parts/pieces.tsx';
+import { AsCommand, Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
-import { tokenText } from '../vault.ts';
+import { loadTokenText } from '../vault.ts';
 import { becauseOf } from './because-of.ts';
 
 const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
@@ -30,7 +30,7 @@ interface WhyOptions {
 
 /** Shows a token as the application sees it, with the reason. */
 export function Why({ application, all, id, closed }: WhyOptions) {
-  const token = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
+  const token = useLoaded(id, (signal) => loadTokenText(id, '?transform=mask', signal));
   return (
     <Pane
       title={
@@ -106,7 +106,7 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
           </tbody>
         </table>
       </section>
-      <CommandLine text={`vault apps explain ${application.id} --token ${id}`} />
+      <AsCommand text={`vault apps explain ${application.id} --token ${id}`} />
     </>
   );
 }

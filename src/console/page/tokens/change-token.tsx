@@ -3,11 +3,11 @@ import type { Token } from '../../../client/create-client.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
 import { Draft } from '../parts/draft.tsx';
 import { JsonView } from '../parts/json-view.tsx';
-import { CommandLine, Wrong } from '../parts/pieces.tsx';
+import { AsCommand, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { go } from '../route.ts';
-import { sendText, tokenPath, tokenText } from '../vault.ts';
-import { type Outcome, outcomeOf } from './new-token.tsx';
+import { loadTokenText, sendText, tokenPath } from '../vault.ts';
+import { type DraftOutcome, outcomeOf } from './new-token-form.tsx';
 import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
 import { patchText } from './token-patch.ts';
@@ -26,7 +26,7 @@ const NOTES = {
 
 /** Shows a form that changes a token by a merge patch, and shows the patch before it is sent. */
 export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
-  const { value, error } = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
+  const { value, error } = useLoaded(id, (signal) => loadTokenText(id, '?transform=mask', signal));
   if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;
   return <ChangeForm key={id} id={id} token={JSON.parse(value)} closed={closed} />;
 }
@@ -40,7 +40,7 @@ interface ChangeOptions {
 function ChangeForm({ id, token, closed }: ChangeOptions) {
   const [start] = useState(() => draftOf(token));
   const [draft, setDraft] = useState(start);
-  const [refused, setRefused] = useState<Outcome>({ errors: {} });
+  const [refused, setRefused] = useState<DraftOutcome>({ errors: {} });
   const patch = patchText(start, draft);
 
   async function save() {
@@ -70,7 +70,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
       preview={
         <>
           {patch === '{}' ? <p class="note">No changes yet.</p> : <JsonView text={patch} />}
-          <CommandLine text={`vault tokens patch ${id} --body @FILE`} />
+          <AsCommand text={`vault tokens patch ${id} --body @FILE`} />
         </>
       }
     >

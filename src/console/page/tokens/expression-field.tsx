@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Field } from '../parts/field.tsx';
+import { FormField } from '../parts/form-field.tsx';
 
 /** The maximum number of suggested filters. */
 const MAX_OFFERED = 8;
@@ -8,7 +8,7 @@ const MAX_OFFERED = 8;
 const FILTER = /\{\{(?:(?!\}\}).)*\|\s*([a-z_0-9]*)(\s*:[^|{}]*)?$/s;
 
 /** Shows a field for expressions. After `{{ data |`, it suggests filters and shows their arguments. */
-export function ExpressionField(options: Parameters<typeof Field>[0]) {
+export function ExpressionField(options: Parameters<typeof FormField>[0]) {
   const { name, value, onInput } = options;
   const [before, setBefore] = useState('');
   const [at, setAt] = useState(0);
@@ -28,9 +28,9 @@ export function ExpressionField(options: Parameters<typeof Field>[0]) {
   // A new value moves the cursor to the end, so restore it before the next key press.
   useLayoutEffect(() => {
     const field = document.activeElement;
-    const place = caret.current;
+    const at = caret.current;
     caret.current = undefined;
-    if (place !== undefined && field instanceof HTMLTextAreaElement) field.setSelectionRange(place, place);
+    if (at !== undefined && field instanceof HTMLTextAreaElement) field.setSelectionRange(at, at);
   }, [value]);
 
   function press(event: KeyboardEvent) {
@@ -43,7 +43,7 @@ export function ExpressionField(options: Parameters<typeof Field>[0]) {
   }
 
   return (
-    <Field
+    <FormField
       {...options}
       onInput={(text, caret) => {
         onInput(text, caret);
@@ -78,7 +78,7 @@ export function ExpressionField(options: Parameters<typeof Field>[0]) {
           ))}
         </div>
       )}
-    </Field>
+    </FormField>
   );
 }
 

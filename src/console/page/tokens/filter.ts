@@ -2,7 +2,7 @@ import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES } from '../../../contract/token-types.ts';
 
 /** The terms of a filter. `find` searches the search indexes; the address never contains it. */
-export interface Filter {
+export interface FilterTerms {
   readonly type: readonly TokenType[];
   readonly container: readonly string[];
   readonly id: readonly string[];
@@ -15,7 +15,7 @@ const TERM = /(?:[^\s"]|"[^"]*")+/g;
 const NAMES = { type: 'type', in: 'container', id: 'id', fp: 'fingerprint' } as const;
 
 /** Parses a filter. Returns an error message for the first invalid term. */
-export function parseFilter(text: string): Filter | string {
+export function parseFilter(text: string): FilterTerms | string {
   const lists: Record<'container' | 'id' | 'fingerprint' | 'type', string[]> = {
     ...{ type: [], container: [], id: [], fingerprint: [] },
   };
@@ -42,10 +42,10 @@ export function addressable(text: string): string {
 }
 
 /** Returns the filter as a query of `POST /tokens/search`. */
-export function searchQuery({ type, container, id, fingerprint, metadata, find = '' }: Filter): string {
+export function searchQuery({ type, container, id, fingerprint, metadata, find = '' }: FilterTerms): string {
   const anyOf = (field: string, values: readonly string[], more = '') =>
     values.length === 0 ? [] : [`(${values.map((value) => `${field}:${quote(value)}${more}`).join(' OR ')})`];
-  const below = container.flatMap((place) => [`container:${quote(place)}`, `container:${place}*`]);
+  const below = container.flatMap((path) => [`container:${quote(path)}`, `container:${path}*`]);
   return [
     `data:${quote(find)}`,
     ...anyOf('type', type),

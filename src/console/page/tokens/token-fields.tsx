@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
-import { type Errors, errorsAt, Field } from '../parts/field.tsx';
+import { type Errors, errorsAt, FormField } from '../parts/form-field.tsx';
 import { ExpressionField } from './expression-field.tsx';
 import { isReadAsJson, type TokenDraft } from './token-draft.ts';
 
@@ -24,7 +24,7 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
   return (
     <>
       {(Object.keys(notes) as (keyof TokenDraft)[]).map((name) => {
-        const Control = EXPRESSIONS.includes(name) ? ExpressionField : Field;
+        const Control = EXPRESSIONS.includes(name) ? ExpressionField : FormField;
         return (
           <Control
             key={name}

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
-import { commandOf, curlOf, type Shown, typescriptOf } from '../parts/command-of.ts';
+import { commandOf, curlOf, type ShownCall, typescriptOf } from '../parts/command-of.ts';
 import { JsonView } from '../parts/json-view.tsx';
 import { Pane } from '../parts/pane.tsx';
 import { CopyButton, Time, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { isHeld } from '../session.ts';
-import { tokenText, vault } from '../vault.ts';
+import { loadTokenText, vault } from '../vault.ts';
 import { SeenBy } from './seen-by.tsx';
 import { TokenWrites } from './token-writes.tsx';
 
@@ -28,7 +28,7 @@ interface PaneOptions {
 
 /** Shows a token in masked form, its plaintext on request, the applications that see it, and its log. */
 export function TokenPane({ id, closed, change }: PaneOptions) {
-  const token = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
+  const token = useLoaded(id, (signal) => loadTokenText(id, '?transform=mask', signal));
   return (
     <Pane title={<code>{id}</code>} subject={id} closed={closed}>
       <Wrong>{token.error}</Wrong>
@@ -47,7 +47,7 @@ export function TokenPane({ id, closed, change }: PaneOptions) {
 
 function Forms({ id, text }: { readonly id: string; readonly text: string }) {
   const [form, setForm] = useState<Form>('JSON');
-  const shown: Shown = { operation: 'getToken', params: { id }, query: { transform: 'mask' } };
+  const shown: ShownCall = { operation: 'getToken', params: { id }, query: { transform: 'mask' } };
   const code = FORMS[form]?.(shown);
   return (
     <section>

@@ -4,15 +4,15 @@ import { useLoaded } from '../loaded.ts';
 import { commandOf } from '../parts/command-of.ts';
 import { dataSummary } from '../parts/data-summary.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
-import { CommandLine, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { AsCommand, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { ChangeToken } from './change-token.tsx';
-import { addressable, type Filter, parseFilter } from './filter.ts';
-import { NewToken } from './new-token.tsx';
-import { askPage, askTotal, PAGE_SIZE, queryOf } from './token-page.ts';
+import { addressable, type FilterTerms, parseFilter } from './filter.ts';
+import { NewTokenForm } from './new-token-form.tsx';
+import { askPage, askTotal, listQuery, TOKEN_PAGE_SIZE } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 import { TypeCounts } from './type-counts.tsx';
 
@@ -29,7 +29,7 @@ export function Tokens() {
   const mayCreate = isHeld('token:create');
   const isList = draft === undefined;
   useKeys(mayCreate && isList ? { n: create } : {});
-  if (draft === 'new') return <NewToken closed={address('tokens', here)} />;
+  if (draft === 'new') return <NewTokenForm closed={address('tokens', here)} />;
   if (draft === 'change' && token !== undefined) return <ChangeToken id={token} closed={address('tokens', here)} />;
   return (
     <>
@@ -69,7 +69,7 @@ export function Tokens() {
 }
 
 interface ListOptions {
-  readonly filter: Filter;
+  readonly filter: FilterTerms;
   readonly text: string;
   readonly q: string;
   readonly start: string | undefined;
@@ -89,7 +89,7 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
         <p>
           {hasAny ? 'No token matches the filter.' : 'The vault has no tokens yet. Create one here, or in a terminal:'}
         </p>
-        <CommandLine
+        <AsCommand
           text={
             hasAny ? listCommand(filter) : 'vault tokens create --type card --data \'{"number":"4242424242424242"}\''
           }
@@ -124,12 +124,12 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
       <Turner
         screen="tokens"
         query={{ q, token }}
-        place={{
+        position={{
           at,
           start,
           next,
           shown: tokens.length,
-          size: PAGE_SIZE,
+          size: TOKEN_PAGE_SIZE,
           total: total.value,
           isLoading: page.isLoading,
         }}
@@ -139,8 +139,8 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
   );
 }
 
-function listCommand(filter: Filter): string {
+function listCommand(filter: FilterTerms): string {
   const { find } = filter;
   if (find !== undefined) return 'vault tokens search \'data:"…"\' --transform mask';
-  return commandOf({ operation: 'listTokens', query: { ...queryOf(filter), transform: 'mask' } });
+  return commandOf({ operation: 'listTokens', query: { ...listQuery(filter), transform: 'mask' } });
 }

@@ -1,5 +1,5 @@
 import { useLoaded } from '../loaded.ts';
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -21,7 +21,7 @@ export function TypeCounts({ q }: { readonly q: string }) {
         chips.map(([name, filter, count]) => (
           <li key={name}>
             <a href={address('tokens', { q: filter })} aria-current={q === filter ? 'true' : undefined}>
-              {name} <b>{number(count)}</b>
+              {name} <b>{wholeNumber(count)}</b>
             </a>
           </li>
         ))}

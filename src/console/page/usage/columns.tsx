@@ -1,4 +1,4 @@
-import { number } from '../parts/numbers.ts';
+import { wholeNumber } from '../parts/numbers.ts';
 
 interface ColumnsOptions {
   readonly items: readonly { readonly name: string; readonly value: number }[];
@@ -20,7 +20,7 @@ export function Columns({ items, limit }: ColumnsOptions) {
       <svg class="columns" viewBox={`0 0 ${width} ${ABOVE + HEIGHT + BELOW}`} aria-hidden="true">
         {items.map(({ name, value }, at) => (
           <g key={name}>
-            <title>{`${name}: ${number(value)}`}</title>
+            <title>{`${name}: ${wholeNumber(value)}`}</title>
             <rect class="back" x={at * STEP} width={STEP} height={ABOVE + HEIGHT} />
             <rect
               x={at * STEP + (STEP - WIDTH) / 2}
@@ -56,7 +56,7 @@ export function Columns({ items, limit }: ColumnsOptions) {
             {items.map(({ name, value }) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{number(value)}</td>
+                <td>{wholeNumber(value)}</td>
               </tr>
             ))}
           </tbody>

@@ -1,6 +1,6 @@
 import { useLoaded } from '../loaded.ts';
-import { number } from '../parts/numbers.ts';
-import { CommandLine, Wrong } from '../parts/pieces.tsx';
+import { wholeNumber } from '../parts/numbers.ts';
+import { AsCommand, Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -36,7 +36,7 @@ export function Usage() {
         <div class="scroller cards">
           <section class="card">
             <h2>Tokens by type</h2>
-            <p class="figure">{number(types.reduce((sum, { count }) => sum + count, 0))}</p>
+            <p class="figure">{wholeNumber(types.reduce((sum, { count }) => sum + count, 0))}</p>
             <table>
               <caption class="unseen">Tokens by type</caption>
               <thead class="unseen">
@@ -52,7 +52,7 @@ export function Usage() {
                     <th scope="row">
                       <a href={address('tokens', { q: `type:${type}` })}>{type}</a>
                     </th>
-                    <td class="number">{number(count)}</td>
+                    <td class="number">{wholeNumber(count)}</td>
                     <td class="share">
                       <svg class="bar" aria-hidden="true" width="100%" height="12">
                         <rect width={`${Math.max(0.5, (100 * count) / largest)}%`} height="12" rx="2" />
@@ -63,12 +63,12 @@ export function Usage() {
               </tbody>
             </table>
             {types.length === 0 && <p class="note">No tokens yet.</p>}
-            <CommandLine text="vault usage" />
+            <AsCommand text="vault usage" />
           </section>
           <section class="card">
             <h2>Active by month</h2>
             <p class="figure">
-              {number(active)} <span class="note">of {number(included)} included this month</span>
+              {wholeNumber(active)} <span class="note">of {wholeNumber(included)} included this month</span>
             </p>
             <Columns
               items={value.months.map(({ month, active_tokens }) => ({ name: month, value: active_tokens }))}
@@ -78,7 +78,7 @@ export function Usage() {
               A token is active in the month in which it is created or shown; deleted tokens count, too. The lists of
               this console show tokens, so viewing them counts as use.
             </p>
-            <CommandLine text={`vault tenant activity --months ${MONTHS}`} />
+            <AsCommand text={`vault tenant activity --months ${MONTHS}`} />
           </section>
         </div>
       )}

@@ -57,6 +57,7 @@ export class GroupCommit {
   #waiting: Write[] = [];
   #draining: Promise<void> | undefined;
   #turns: WriteTurns | undefined;
+  #isAlone = () => false;
   #closed = false;
 
   constructor(transactions: Transactions, options: GroupCommitOptions = {}) {
@@ -77,9 +78,13 @@ export class GroupCommit {
     });
   }
 
-  /** Makes this connection alternate with another writing connection of this process. */
-  takeTurns(turns: WriteTurns): void {
+  /**
+   * Makes this connection alternate with another writing connection of this process. `isAlone` returns whether the other
+   * one has nothing to write. Default: it may always have.
+   */
+  takeTurns(turns: WriteTurns, isAlone = () => false): void {
     this.#turns = turns;
+    this.#isAlone = isAlone;
   }
 
   /** Stops accepting writes. Resolves when all accepted writes are settled. */
@@ -106,9 +111,9 @@ export class GroupCommit {
     // With turns, the lock is free again soon; a growing pause would leave it unused.
     if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
     // Concurrent callers call in one run of promises, so a single tick collects their writes.
-    if (this.#turns === undefined) return new Promise((resolve) => nextTick(resolve));
+    if (this.#turns === undefined || this.#isAlone()) return new Promise((resolve) => nextTick(resolve));
     await this.#turns.otherFirst();
-    // Under load, wait one turn of the event loop, so that all messages that have arrived join this group.
+    // Under load, wait one tick of the event loop, so that all messages that have arrived join this group.
     await endOfTurn();
   }
 

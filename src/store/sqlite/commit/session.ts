@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { Problem } from '../../../core/problem.ts';
 import { nextTick } from '../../../core/timers.ts';
 import { Undo } from '../../rows/undo.ts';
-import type { PathWatch } from '../file/check-file.ts';
+import type { PathWatch } from '../file/check-openable.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { probeDisk } from '../file/probe-disk.ts';
 import { hasSchema } from '../file/schema.ts';
@@ -141,9 +141,9 @@ export class Session {
     return this.#watch.identity;
   }
 
-  /** Makes this session alternate with another one of this process: `turns` are its own. */
-  takeTurns(turns: WriteTurns): void {
-    this.#group.takeTurns(turns);
+  /** Makes this session alternate with another one of this process, as `GroupCommit.takeTurns` does. */
+  takeTurns(turns: WriteTurns, isAlone?: () => boolean): void {
+    this.#group.takeTurns(turns, isAlone);
   }
 
   /** Reads from the file. Rejects with `vault_moved` when the path no longer leads to the open file. */

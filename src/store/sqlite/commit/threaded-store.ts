@@ -1,3 +1,4 @@
+import { runningTime } from '../../../core/running-time.ts';
 import type { FileStore } from '../sqlite-store.ts';
 import { sqliteStore } from '../sqlite-store.ts';
 import type { Writer } from './remote-writer.ts';
@@ -8,16 +9,22 @@ export interface ThreadedStore extends FileStore {
   startThread(): Promise<void>;
 }
 
+/** A commit on this thread that takes longer sends the writes of the next `SLOW_FOR_MS` to the other thread. */
+const SLOW_MS = 2;
+const SLOW_FOR_MS = 1_000;
+
 /**
- * Returns a store that writes tokens and the audit in another thread once several writes arrive at a time: a commit
- * waits for the disk and would block this thread. Single writes and all other methods use `sqliteStore` on this thread,
- * which is faster for them.
+ * Returns a store that writes tokens and the audit in another thread while several writes are under way: a commit waits
+ * for the disk and would block this thread. A write with no other beside it, and all other methods, use `sqliteStore` on
+ * this thread, which is faster for them, unless the disk is slow.
  */
 export function threadedStore(session: Session, start: () => Promise<Writer>): ThreadedStore {
   const here = sqliteStore(session);
   let thread: Writer | undefined;
   let starting: Promise<void> | undefined;
   let underWay = 0;
+  /** The time until which single writes go to the other thread. */
+  let slowUntil = 0;
   let isClosing = false;
 
   function startThread(): Promise<void> {
@@ -31,13 +38,22 @@ export function threadedStore(session: Session, start: () => Promise<Writer>): T
     return starting;
   }
 
-  async function writeHere<T>(write: () => Promise<T>, tokens = 1): Promise<T> {
-    if (underWay > 0 || tokens > 1) void startThread();
+  /** Returns the thread if it should make a write, else undefined: this thread makes it. */
+  function threadFor(tokens = 1): Writer | undefined {
+    const isAlone = underWay === 0 && tokens === 1 && !thread?.isWriting;
+    if (!isAlone) void startThread();
+    return isAlone && runningTime() >= slowUntil ? undefined : thread;
+  }
+
+  async function writeHere<T>(write: () => Promise<T>): Promise<T> {
     underWay += 1;
+    const began = runningTime();
     try {
       return await write();
     } finally {
       underWay -= 1;
+      const now = runningTime();
+      if (now - began > SLOW_MS) slowUntil = now + SLOW_FOR_MS;
     }
   }
 
@@ -46,11 +62,12 @@ export function threadedStore(session: Session, start: () => Promise<Writer>): T
   return {
     ...here,
     startThread,
-    insertToken: (...call) => thread?.write('insertToken', ...call) ?? writeHere(() => here.insertToken(...call)),
+    insertToken: (...call) => threadFor()?.write('insertToken', ...call) ?? writeHere(() => here.insertToken(...call)),
     insertTokens: (...call) =>
-      thread?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call), call[0].length),
-    replaceToken: (...call) => thread?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
-    deleteToken: (...call) => thread?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
+      threadFor(call[0].length)?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call)),
+    replaceToken: (...call) =>
+      threadFor()?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
+    deleteToken: (...call) => threadFor()?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
     appendAudit: (...call) => writingThread()?.write('appendAudit', ...call) ?? here.appendAudit(...call),
     markActive: (...call) => writingThread()?.write('markActive', ...call) ?? here.markActive(...call),
 

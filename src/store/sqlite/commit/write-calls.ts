@@ -4,10 +4,10 @@ import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';
 import { nextTick } from '../../../core/timers.ts';
-import { TOKEN } from '../../rows/record-columns.ts';
-import { REPLY } from '../tables/reply-rows.ts';
+import { TOKEN_ROW } from '../../rows/record-columns.ts';
+import { REPLY_ROW } from '../tables/reply-rows.ts';
 import { TOMBSTONE } from '../tables/token-rows.ts';
-import { type Cell, failureOf, Inbox, type Outbox, type Outcome, type WriteMessage } from './write-messages.ts';
+import { type CallOutcome, type Cell, failureOf, Inbox, type Outbox, type WriteMessage } from './write-messages.ts';
 
 /** Encodes and decodes one argument of a call for the other thread. */
 interface Argument<T> {
@@ -58,7 +58,7 @@ function record<Row extends { readonly tenant_id: string }>({ names, blobs }: Co
   return object<Row>(Object.fromEntries([['tenant_id', text], ...columns]));
 }
 
-type Columns = Pick<typeof TOKEN | typeof TOMBSTONE | typeof REPLY, 'names' | 'blobs'>;
+type Columns = Pick<typeof TOKEN_ROW | typeof TOMBSTONE | typeof REPLY_ROW, 'names' | 'blobs'>;
 
 const blinds = listOf(bytes);
 
@@ -66,7 +66,7 @@ const parts = object<Omit<AuditDraft, 'reply'> & { readonly replies: readonly St
   at: number,
   witness: object<AuditHead>({ sequence: number, link: bytes }),
   sealed: bytes,
-  replies: listOf(record<StoredReply>(REPLY)),
+  replies: listOf(record<StoredReply>(REPLY_ROW)),
 });
 
 const draft: Argument<AuditDraft> = {
@@ -85,13 +85,13 @@ export type WriteName = 'insertToken' | 'insertTokens' | 'replaceToken' | 'delet
 
 /** The calls that another thread can make, with their arguments in order. */
 const WRITES: { readonly [Name in WriteName]: Arguments<Parameters<Store[Name]>> } = {
-  insertToken: [record<TokenRecord>(TOKEN), indexes, object({ deduplicate: flag, now: number }), draft],
+  insertToken: [record<TokenRecord>(TOKEN_ROW), indexes, object({ deduplicate: flag, now: number }), draft],
   insertTokens: [
-    listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN), indexes, deduplicate: flag })),
+    listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN_ROW), indexes, deduplicate: flag })),
     number,
     draft,
   ],
-  replaceToken: [record<TokenRecord>(TOKEN), indexes, object({ revision: number, now: number }), draft],
+  replaceToken: [record<TokenRecord>(TOKEN_ROW), indexes, object({ revision: number, now: number }), draft],
   deleteToken: [record<Tombstone>(TOMBSTONE), number, draft],
   appendAudit: [listOf(draft)],
   markActive: [text, listOf(text), number],
@@ -103,7 +103,7 @@ export function putCall<Name extends WriteName>(out: Outbox, name: Name, values:
   for (const [place, member] of members.entries()) member.put(out, values[place]);
 }
 
-export type WriteReply = readonly [call: number, outcome: Outcome];
+export type WriteReply = readonly [call: number, outcome: CallOutcome];
 
 /**
  * Returns a function that runs the calls of a message on `store`. Calls that end in the same tick share one call of
@@ -112,7 +112,7 @@ export type WriteReply = readonly [call: number, outcome: Outcome];
 export function createWriteServer(store: Store, answer: (replies: readonly WriteReply[]) => void) {
   let ended: WriteReply[] = [];
 
-  function end(call: number, outcome: Outcome): void {
+  function end(call: number, outcome: CallOutcome): void {
     // A tick later, all calls of this commit have ended.
     if (ended.length === 0) {
       nextTick(() => {

@@ -93,7 +93,7 @@ export class Inbox {
 }
 
 /** The result of a call on the other thread. */
-export type Outcome = { readonly result: unknown } | Failure;
+export type CallOutcome = { readonly result: unknown } | Failure;
 
 /** An error, or a problem with its cause. Structured cloning would drop the name and the code of an error. */
 interface Failure {

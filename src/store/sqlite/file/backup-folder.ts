@@ -6,7 +6,7 @@ import { MachineDate, sleep, wallTime } from '../../../core/timers.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpVaultFile } from './back-up-file.ts';
-import { checkUnopenedFile, identityOf } from './check-file.ts';
+import { checkUnopenedFile, identityOf } from './check-openable.ts';
 import { withConnection } from './connect.ts';
 import { readHeader } from './header-table.ts';
 import { removeDrafts } from './place-file.ts';

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { copyInto } from './back-up-file.ts';
-import { checkFile } from './check-file.ts';
+import { checkOpenable } from './check-openable.ts';
 import { connect, withConnection } from './connect.ts';
 import { type Connection, loadDriver, selectNumber } from './driver.ts';
 import { IN_USE_MS, inUse } from './in-use.ts';
@@ -79,7 +79,7 @@ interface OpenedAlone {
 /** Opens a vault file so that no other process can open it. Throws `locked_by_other`. */
 export async function openAlone(file: string): Promise<OpenedAlone> {
   const path = resolve(file);
-  const found = checkFile(path);
+  const found = checkOpenable(path);
   let connection: Connection | undefined;
   try {
     const opened = connect(await loadDriver(), path);

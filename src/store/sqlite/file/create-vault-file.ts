@@ -5,7 +5,7 @@ import type { Connection } from './driver.ts';
 import { writeHeader } from './header-table.ts';
 import { withVaultFile } from './open-vault-file.ts';
 import { placeFile } from './place-file.ts';
-import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
+import { APPLICATION_ID, FILE_FORMAT, SCHEMA } from './schema.ts';
 
 /**
  * Creates a vault at `path` that contains `header` and the rows of `fill`. The file appears complete and with mode
@@ -35,6 +35,6 @@ export function createTables(connection: Connection, header: VaultHeader): void 
     connection.prepare("INSERT INTO audit VALUES (0, 0, x'', ?)").run(NO_LINK);
     writeHeader(connection, header);
     connection.pragma(`application_id = ${APPLICATION_ID}`);
-    connection.pragma(`user_version = ${FORMAT}`);
+    connection.pragma(`user_version = ${FILE_FORMAT}`);
   })();
 }

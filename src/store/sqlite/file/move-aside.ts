@@ -3,7 +3,7 @@ import { MachineDate, wallTime } from '../../../core/timers.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { lockWhole } from './assert-one-name.ts';
-import { checkFile } from './check-file.ts';
+import { checkOpenable } from './check-openable.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { IN_USE_MS, inUse } from './in-use.ts';
 import { isBusy } from './sqlite-error.ts';
@@ -43,7 +43,7 @@ async function lockUnused(target: string): Promise<Connection | undefined> {
 function isSafeToOpen(target: string): boolean {
   if (existsSync(`${target}-journal`)) return false;
   try {
-    checkFile(target, { isOpenHere: true });
+    checkOpenable(target, { isOpenHere: true });
     return true;
   } catch {
     return false;

@@ -7,12 +7,12 @@ import { Session } from '../commit/session.ts';
 import type { FileStore } from '../sqlite-store.ts';
 import { sqliteStore } from '../sqlite-store.ts';
 import { assertOneName } from './assert-one-name.ts';
-import { checkFile, identityOf, PathWatch } from './check-file.ts';
+import { checkOpenable, identityOf, PathWatch } from './check-openable.ts';
 import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
 import { fileFaultOf } from './probe-disk.ts';
-import { APPLICATION_ID, FORMAT, hasSchema } from './schema.ts';
+import { APPLICATION_ID, FILE_FORMAT, hasSchema } from './schema.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
 export interface OpenedVaultFile {
@@ -64,7 +64,7 @@ async function openFile(
   file: string,
   { busyDeadlineMs = BUSY_DEADLINE_MS, isOpenHere = false }: OpenOptions,
 ): Promise<OpenedVaultFile> {
-  const checked = checkFile(file, { isOpenHere });
+  const checked = checkOpenable(file, { isOpenHere });
   if (!isOpenHere) await assertOneName(file, busyDeadlineMs);
   const connection = connect(await loadDriver(), file);
   try {
@@ -88,11 +88,11 @@ function identify(connection: Connection, file: string): void {
     throw new Fault('not_a_vault', `${file} is not a vault`);
   }
   const version = connection.pragma('user_version', { simple: true });
-  if (version === FORMAT) return;
-  if (typeof version !== 'number' || version < FORMAT) {
+  if (version === FILE_FORMAT) return;
+  if (typeof version !== 'number' || version < FILE_FORMAT) {
     throw new Fault('damaged', `${file} has no valid format number`);
   }
-  throw new Fault('newer_format', `${file} has format ${version}; this version reads ${FORMAT}`);
+  throw new Fault('newer_format', `${file} has format ${version}; this version reads ${FILE_FORMAT}`);
 }
 
 function readVault(connection: Connection, file: string): VaultHeader {

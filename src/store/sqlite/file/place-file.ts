@@ -14,7 +14,7 @@ import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
 import { syncFile } from '../../../paths/sync-file.ts';
-import { identityOf } from './check-file.ts';
+import { identityOf } from './check-openable.ts';
 import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';

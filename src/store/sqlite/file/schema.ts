@@ -5,7 +5,7 @@ import type { Connection } from './driver.ts';
 export const APPLICATION_ID = 0x564c5431;
 
 /** The format that this code reads and writes, stored as `PRAGMA user_version`. */
-export const FORMAT = 1;
+export const FILE_FORMAT = 1;
 
 /** The length of a blind index in bytes. `token.blinds` is the fingerprint's index followed by the others. */
 export const BLIND_LENGTH = 16;

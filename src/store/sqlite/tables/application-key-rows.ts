@@ -10,7 +10,7 @@ import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidOfHex, uuidText } from './uuid-bytes.ts';
 
-const APPLICATION_KEY = applicationKeyColumns(uuid);
+const APPLICATION_KEY_ROW = applicationKeyColumns(uuid);
 
 export interface ApplicationKeyRow extends StoredRow<ApplicationKeyColumns> {
   readonly tenant: number;
@@ -47,12 +47,12 @@ export function revisionsOf(text: string): AuthorityScan['keys'] {
   };
 }
 
-export const SELECT_APPLICATION_KEY = `SELECT k.tenant, t.id AS tenant_id, ${APPLICATION_KEY.of('k')}
+export const SELECT_APPLICATION_KEY = `SELECT k.tenant, t.id AS tenant_id, ${APPLICATION_KEY_ROW.of('k')}
 FROM application_key k CROSS JOIN tenant t ON t.tenant = k.tenant`;
 const LIVE = '(k.expires_at IS NULL OR k.expires_at > ?)';
 
 export function toApplicationKeyRecord(row: ApplicationKeyRow): ApplicationKeyRecord {
-  return APPLICATION_KEY.read(row, { tenant_id: uuidText(row.tenant_id) });
+  return APPLICATION_KEY_ROW.read(row, { tenant_id: uuidText(row.tenant_id) });
 }
 
 /** The functions for the table `application_key`. All are synchronous; writes need a transaction. */
@@ -75,7 +75,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
   const countLive = value<[number, Buffer | null, number], number>(
     `SELECT count(*) FROM application_key k WHERE k.tenant = +? AND k.application_id = +? AND ${LIVE}`,
   );
-  const insertRow = rows<unknown[]>(APPLICATION_KEY.insertInto('application_key', 'tenant'));
+  const insertRow = rows<unknown[]>(APPLICATION_KEY_ROW.insertInto('application_key', 'tenant'));
   const nextVersion = rows<[number, number, Buffer | null, number]>(
     'UPDATE application SET key_version = ? WHERE tenant = +? AND id = +? AND key_version = +? - 1',
   );
@@ -86,7 +86,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.application_id = +?`,
   );
   const expired = rows<[number, string, number], ApplicationKeyRow & { readonly row: number }>(
-    expiredRows('application_key', APPLICATION_KEY.of('e')),
+    expiredRows('application_key', APPLICATION_KEY_ROW.of('e')),
   );
   const mark = rows<[number, number, Buffer | null, number]>(
     'UPDATE application_key SET last_used_day = ? WHERE tenant = +? AND id = +? AND last_used_day < ?',
@@ -95,7 +95,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.key_id < ? LIMIT +?`,
   );
   const resealRow = rows<unknown[]>(
-    `UPDATE application_key SET ${APPLICATION_KEY.assigned()} WHERE tenant = +? AND id = +?`,
+    `UPDATE application_key SET ${APPLICATION_KEY_ROW.assigned()} WHERE tenant = +? AND id = +?`,
   );
 
   const everyRevision = value<[], string | null>(everyRow('application_key'));
@@ -137,7 +137,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
       tenants.requireNewestKeys(tenant, record);
       const { version } = record;
       if (nextVersion().run(version, tenant, uuidKey(record.application_id), version).changes === 0) return false;
-      insertRow().run(...APPLICATION_KEY.values(record), tenant);
+      insertRow().run(...APPLICATION_KEY_ROW.values(record), tenant);
       return true;
     },
 
@@ -183,7 +183,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
 
     reseal(tenant: number, record: ApplicationKeyRecord): boolean {
       tenants.requireNewestKeys(tenant, record);
-      return resealRow().run(...APPLICATION_KEY.changes(record), tenant, uuidKey(record.id)).changes === 1;
+      return resealRow().run(...APPLICATION_KEY_ROW.changes(record), tenant, uuidKey(record.id)).changes === 1;
     },
   };
 }

@@ -18,14 +18,14 @@ import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
 
-const APPLICATION = applicationColumns(uuid);
+const APPLICATION_ROW = applicationColumns(uuid);
 
 export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant: number;
   readonly tenant_id: Buffer;
 }
 
-export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION.of('a')}
+export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION_ROW.of('a')}
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
 const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
 
@@ -44,9 +44,9 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
     `SELECT count(*) AS live, min(expires_at) AS next FROM application
      WHERE tenant = +? AND parent_id = +? AND expires_at > +? AND expires_at <= +?`,
   );
-  const insertRow = rows<unknown[]>(APPLICATION.insertInto('application', 'tenant'));
+  const insertRow = rows<unknown[]>(APPLICATION_ROW.insertInto('application', 'tenant'));
   const replaceRow = rows<unknown[]>(
-    `UPDATE application SET ${APPLICATION.assigned()} WHERE tenant = +? AND id = +? AND revision = +?`,
+    `UPDATE application SET ${APPLICATION_ROW.assigned()} WHERE tenant = +? AND id = +? AND revision = +?`,
   );
   const remove = rows<[number, Buffer | null, number]>(
     'DELETE FROM application WHERE tenant = +? AND id = +? AND revision = +?',
@@ -55,7 +55,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
     `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.parent_id = +?`,
   );
   const expired = rows<[number, string, number], ApplicationRow & { readonly row: number }>(
-    expiredRows('application', APPLICATION.of('e')),
+    expiredRows('application', APPLICATION_ROW.of('e')),
   );
   const everyRevision = value<[], string | null>(everyRow('application'));
   /** Removes applications with their keys, and returns both. */
@@ -123,7 +123,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
         const { live = 0, next } = (minting && liveChildren().get(tenant, parent, minting.now, minting.latest)) ?? {};
         if (minting) requireRoom(minting, live, next);
       }
-      insertRow().run(...APPLICATION.values(record), tenant);
+      insertRow().run(...APPLICATION_ROW.values(record), tenant);
     },
 
     replace(record: ApplicationRecord, expectedRevision: number): boolean {
@@ -131,7 +131,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
       if (tenant === undefined) return false;
       tenants.requireNewestKeys(tenant, record);
       const expected = [tenant, uuidKey(record.id), expectedRevision];
-      return replaceRow().run(...APPLICATION.changes(record), ...expected).changes > 0;
+      return replaceRow().run(...APPLICATION_ROW.changes(record), ...expected).changes > 0;
     },
 
     /**
@@ -175,5 +175,5 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
 }
 
 export function toApplicationRecord(row: ApplicationRow): ApplicationRecord {
-  return APPLICATION.read(row, { tenant_id: uuidText(row.tenant_id) });
+  return APPLICATION_ROW.read(row, { tenant_id: uuidText(row.tenant_id) });
 }

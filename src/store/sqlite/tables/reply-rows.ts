@@ -9,7 +9,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey } from './uuid-bytes.ts';
 
-export const REPLY = replyColumns(uuid);
+export const REPLY_ROW = replyColumns(uuid);
 
 export type ReplyRow = StoredRow<Omit<StoredReply, 'tenant_id'>>;
 
@@ -17,10 +17,10 @@ export type ReplyRow = StoredRow<Omit<StoredReply, 'tenant_id'>>;
 export function replyRows(connection: Connection, tenants: TenantRows) {
   const { rows } = statements(connection);
   const byKey = rows<[number, Buffer | null, Uint8Array, Instant], ReplyRow>(
-    `SELECT ${REPLY.of('reply')} FROM reply
+    `SELECT ${REPLY_ROW.of('reply')} FROM reply
      WHERE tenant = +? AND application_id = +? AND key_hash = +? AND created_at > ?`,
   );
-  const insertRow = rows<unknown[]>(REPLY.insertInto('reply', 'tenant'));
+  const insertRow = rows<unknown[]>(REPLY_ROW.insertInto('reply', 'tenant'));
   const removeByKey = rows<[number, Buffer | null, Uint8Array]>(
     'DELETE FROM reply WHERE tenant = +? AND application_id = +? AND key_hash = +?',
   );
@@ -32,7 +32,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
   );
 
   const stale = rows<[number, number, number], ReplyRow>(
-    `SELECT ${REPLY.of('reply')} FROM reply WHERE tenant = +? AND key_id < ? LIMIT +?`,
+    `SELECT ${REPLY_ROW.of('reply')} FROM reply WHERE tenant = +? AND key_id < ? LIMIT +?`,
   );
   const resealRow = rows<[number, Uint8Array, number, Buffer | null, Uint8Array, number]>(
     `UPDATE reply SET key_id = ?, sealed = ?
@@ -43,7 +43,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     const tenant = tenants.find(tenantId);
     if (tenant === undefined) return undefined;
     const row = byKey().get(tenant, uuidKey(applicationId), keyHash, now - REPLY_LIFE_MS);
-    return row && REPLY.read(row, { tenant_id: tenantId });
+    return row && REPLY_ROW.read(row, { tenant_id: tenantId });
   }
 
   /**
@@ -72,7 +72,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
       const tenant = tenants.need(reply.tenant_id);
       tenants.requireNewestKeys(tenant, { key_id: reply.key_id });
       removeByKey().run(tenant, uuidKey(reply.application_id), reply.key_hash);
-      insertRow().run(...REPLY.values(reply), tenant);
+      insertRow().run(...REPLY_ROW.values(reply), tenant);
     },
 
     /** Removes the replies that were stored for calls of removed applications. */
@@ -86,7 +86,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return [];
       const found = stale().all(tenant, keyId, limit);
-      return found.map((row) => REPLY.read(row, { tenant_id: tenantId }));
+      return found.map((row) => REPLY_ROW.read(row, { tenant_id: tenantId }));
     },
 
     /** Replaces the replies that are still those that were read. Returns their number. */

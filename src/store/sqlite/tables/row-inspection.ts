@@ -7,7 +7,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationKeyRow, SELECT_APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { ContainerSets } from './container-sets.ts';
-import { REPLY, type ReplyRow } from './reply-rows.ts';
+import { REPLY_ROW, type ReplyRow } from './reply-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { SELECT_TOKEN, TOMBSTONE, type TokenRow, toStoredToken } from './token-rows.ts';
 import { uuidKey, uuidText } from './uuid-bytes.ts';
@@ -39,7 +39,7 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
   );
 
   const replies = rows<[number, Buffer, Buffer, number], ReplyRow>(
-    `SELECT ${REPLY.of('reply')} FROM reply WHERE tenant = +? AND (application_id, key_hash) > (?, ?)
+    `SELECT ${REPLY_ROW.of('reply')} FROM reply WHERE tenant = +? AND (application_id, key_hash) > (?, ?)
        ORDER BY application_id, key_hash LIMIT +?`,
   );
 
@@ -68,7 +68,7 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
         .all(tenant, ...splitReplyId(after), limit)
         .map((row) => {
           const id = `${uuidText(row.application_id)} ${storedBytes(row.key_hash).toString('hex')}`;
-          return inspected(id, () => REPLY.read(row, { tenant_id: tenantId }));
+          return inspected(id, () => REPLY_ROW.read(row, { tenant_id: tenantId }));
         }),
   };
 

@@ -2,8 +2,7 @@ import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core
 import { isExpired } from '../../../core/is-expired.ts';
 import type { ResealedToken } from '../../../core/key-holder-ports.ts';
 import type { ExpiredRow, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
-import { olderOf } from '../../rows/older-of.ts';
-import { TOKEN } from '../../rows/record-columns.ts';
+import { TOKEN_ROW } from '../../rows/record-columns.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
@@ -46,7 +45,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
   );
   const insertTombstone = rows<unknown[]>(TOMBSTONE.insertInto('tombstone', 'tenant'));
   const expired = rows<[number, string, number], TokenRow & { readonly row: number; readonly tenant_id: Buffer }>(
-    expiredRows('token', `e.token, blinds, set_number, ${TOKEN.of('e')}`),
+    expiredRows('token', `e.token, blinds, set_number, ${TOKEN_ROW.of('e')}`),
   );
 
   function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
@@ -179,4 +178,11 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
         (row) => toStoredToken(uuidText(row.tenant_id), row).record,
       ),
   };
+}
+
+/** Returns the older of two tokens, in the order of `findDuplicate`. */
+function olderOf(a: TokenRecord | undefined, b: TokenRecord): TokenRecord {
+  if (a === undefined || b.created_at < a.created_at) return b;
+  if (b.created_at > a.created_at) return a;
+  return Buffer.compare(Buffer.from(b.id), Buffer.from(a.id)) < 0 ? b : a;
 }

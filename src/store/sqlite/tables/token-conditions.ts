@@ -20,8 +20,8 @@ export interface IndexCondition {
 
 export type PlannedCondition = TokenCondition | IndexCondition;
 
-export const whereQuery = (query: TokenQuery): Fragment => rows.whereQuery(query, whereOwn);
-export const whereCondition = (condition: PlannedCondition): Fragment => rows.whereCondition(condition, whereOwn);
+export const whereQuery = (query: TokenQuery): Fragment => rows.queryFragment(query, whereOwn);
+export const whereCondition = (condition: PlannedCondition): Fragment => rows.conditionFragment(condition, whereOwn);
 
 function whereOwn(condition: rows.OwnCondition): Fragment {
   if ('id_in' in condition) return whereIn('t.id', condition.id_in.filter(isStorableText));

@@ -3,7 +3,7 @@ import { isBytes } from '../../../core/is-bytes.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
-import { type Fragment, type Parameter, raw, sql } from '../../rows/fragment.ts';
+import { type Fragment, raw, type SqlParameter, sql } from '../../rows/fragment.ts';
 import { storedNumber, storedText } from '../../rows/stored-value.ts';
 import { weightOf } from '../../rows/token-query.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -20,7 +20,7 @@ const MAX_PARAMETERS = 32_766;
 const CACHED = 64;
 
 /** The values of numbered parameters. */
-type Named = Readonly<Record<string, Parameter>>;
+type Named = Readonly<Record<string, SqlParameter>>;
 
 /** A result row of a walk. A count has only the first column. */
 type WalkedRow = readonly [token: number, created_at: number, id: string, isFound: number];
@@ -107,7 +107,7 @@ export function tokenLists(connection: Connection, tenants: TenantRows, sets: Co
 /** Returns a function that prepares a statement for its values, and keeps the most recently used ones. */
 function statementCache<Row extends readonly unknown[]>(connection: Connection) {
   const cache = new Map<string, ReturnType<typeof prepare>>();
-  const prepare = (sql: string) => connection.prepare<(Parameter | Named)[], Row>(sql).raw();
+  const prepare = (sql: string) => connection.prepare<(SqlParameter | Named)[], Row>(sql).raw();
   return (fragment: Fragment) => {
     const { sql, values } = bound(fragment);
     const statement = cache.get(sql) ?? prepare(sql);
@@ -121,10 +121,13 @@ function statementCache<Row extends readonly unknown[]>(connection: Connection) 
 /**
  * Returns a statement with its values. If it has too many parameters, equal ones share a number: pairs repeat rules.
  */
-function bound({ sql, params }: Fragment): { readonly sql: string; readonly values: readonly (Parameter | Named)[] } {
+function bound({ sql, params }: Fragment): {
+  readonly sql: string;
+  readonly values: readonly (SqlParameter | Named)[];
+} {
   if (params.length <= MAX_PARAMETERS) return { sql, values: params };
   const numbers = new Map<string, number>();
-  const named: Record<string, Parameter> = {};
+  const named: Record<string, SqlParameter> = {};
   const places = params.map((value) => {
     const key = isBytes(value) ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
     const number = numbers.get(key) ?? numbers.size + 1;

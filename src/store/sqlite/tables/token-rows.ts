@@ -1,7 +1,7 @@
 import type { PresentedToken, TokenRecord } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
-import { TOKEN, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
+import { TOKEN_ROW, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
 import { isStorableText, MAX_ROW, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { PRESENTED_COLUMNS, type PresentedRow, toPresentedToken } from './presented-token.ts';
@@ -19,7 +19,7 @@ export interface TokenRow extends StoredRow<TokenColumns>, TokenEntries {
   readonly token: number;
 }
 
-export const SELECT_TOKEN = `SELECT token, blinds, set_number, ${TOKEN.of('token')} FROM token`;
+export const SELECT_TOKEN = `SELECT token, blinds, set_number, ${TOKEN_ROW.of('token')} FROM token`;
 
 /** A stored token: its record and the columns that the record lacks. */
 export interface StoredToken extends TokenEntries {
@@ -40,9 +40,9 @@ export function tokenRows(connection: Connection) {
   const byNumber = rows<[number, number], TokenRow>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
   const isNew = 'NOT EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)';
   const insertRow = rows<unknown[]>(
-    `${TOKEN.insertIf('token', isNew, 'tenant', 'blinds', 'set_number')} ON CONFLICT (tenant, id) DO NOTHING`,
+    `${TOKEN_ROW.insertIf('token', isNew, 'tenant', 'blinds', 'set_number')} ON CONFLICT (tenant, id) DO NOTHING`,
   );
-  const replaceRow = rows<unknown[]>(`UPDATE token SET ${TOKEN.assigned('blinds', 'set_number')} WHERE token = +?`);
+  const replaceRow = rows<unknown[]>(`UPDATE token SET ${TOKEN_ROW.assigned('blinds', 'set_number')} WHERE token = +?`);
   const removeRow = rows<[number]>('DELETE FROM token WHERE token = +?');
 
   return {
@@ -70,7 +70,7 @@ export function tokenRows(connection: Connection) {
      * `integrity_failure` if an edit of the file has left no number for it.
      */
     insert(tenant: number, record: TokenRecord, { blinds, set_number }: TokenEntries): number | undefined {
-      const values = [...TOKEN.values(record), tenant, blinds, set_number];
+      const values = [...TOKEN_ROW.values(record), tenant, blinds, set_number];
       const { changes, lastInsertRowid } = insertRow().run(...values, tenant, record.id);
       if (changes === 0) return undefined;
       if (lastInsertRowid > MAX_ROW) throw new Problem('integrity_failure');
@@ -78,7 +78,7 @@ export function tokenRows(connection: Connection) {
     },
 
     replace(token: number, record: TokenRecord, { blinds, set_number }: TokenEntries): void {
-      requireOne(replaceRow().run(...TOKEN.changes(record), blinds, set_number, token));
+      requireOne(replaceRow().run(...TOKEN_ROW.changes(record), blinds, set_number, token));
     },
 
     remove(token: number): void {
@@ -96,5 +96,5 @@ function requireOne({ changes }: { readonly changes: number }): void {
 export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
   const { token, blinds, set_number } = row;
   if (token > MAX_ROW) throw new Problem('integrity_failure');
-  return { token, blinds, set_number: storedNumber(set_number), record: TOKEN.read(row, { tenant_id: tenantId }) };
+  return { token, blinds, set_number: storedNumber(set_number), record: TOKEN_ROW.read(row, { tenant_id: tenantId }) };
 }

@@ -1,0 +1,56 @@
+import type { JsonObject } from '../../contract/json.ts';
+import { Fault } from '../../core/fault.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
+import { filePath } from '../files/output-path.ts';
+import { reserveFile } from '../files/whole-file.ts';
+import { asObject } from '../output/result-view.ts';
+
+/** The space to reserve on disk for an API key, larger than any key. */
+const RESERVED_BYTES = 256;
+
+/** The path of the key in a result: in an application, or in a tenant with its first application. */
+export type KeyMember = 'key' | 'application.key';
+
+/**
+ * Reserves a new file for an API key before the key exists, so that neither a full disk nor an existing file can lose a
+ * key, which the vault shows only once. The file has a temporary name until it holds the key. Rejects with the faults
+ * `file_exists`, `usage` and `no_space`.
+ */
+export async function reserveKeyFile(path: string, member: KeyMember = 'key') {
+  filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);
+  const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
+  return {
+    /** Moves `key`, or `application.key`, from a result into the file, and returns the rest of the result. */
+    async take(bodyText: string): Promise<string> {
+      const { key, rest } = splitKey(asObject(parseJson(bodyText)) ?? {});
+      if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
+      await reserved.fill(`${key}\n`);
+      return stringifyJson(rest);
+    },
+    discard: reserved.discard,
+  };
+}
+
+/** Resolves to the result of `work`. With a path, reserves a file first, and moves the key from the result into it. */
+export async function withKeyFile(
+  path: string | undefined,
+  work: () => Promise<string>,
+  member: KeyMember = 'key',
+): Promise<string> {
+  if (path === undefined) return work();
+  const keyFile = await reserveKeyFile(path, member);
+  try {
+    return await keyFile.take(await work());
+  } finally {
+    await keyFile.discard();
+  }
+}
+
+/** Returns the key of an application (or of that in a new tenant), and the result without the key. */
+function splitKey(body: JsonObject) {
+  const { key, ...rest } = body;
+  if (typeof key === 'string') return { key, rest };
+  const { key: inner, ...application } = asObject(body['application'] ?? null) ?? {};
+  return typeof inner === 'string' ? { key: inner, rest: { ...body, application } } : { rest: body };
+}

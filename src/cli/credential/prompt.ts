@@ -1,0 +1,39 @@
+import { Fault } from '../../core/fault.ts';
+import { setTimeout } from '../../core/timers.ts';
+
+/** Returns whether a person can answer questions. They are printed on stderr, because stdout carries only results. */
+export function canPrompt(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+}
+
+/** Returns whether a path is `-` on a terminal. Then prompt for a secret, because a terminal echoes other input. */
+export function isTypedByHand(path: string): boolean {
+  return path === '-' && canPrompt();
+}
+
+export async function promptSecret(message: string): Promise<string> {
+  const { password } = await import('@inquirer/prompts');
+  return password({ message, mask: false }, { output: process.stderr });
+}
+
+/** Asks a question on the terminal. Resolves to the answer; Enter alone means no. */
+export async function askYes(message: string): Promise<boolean> {
+  const { confirm } = await import('@inquirer/prompts');
+  return confirm({ message, default: false }, { output: process.stderr });
+}
+
+/** How long keys that were pressed earlier may take to arrive, in milliseconds. */
+const TYPED_AHEAD_MS = 50;
+
+/** Drops the keys that were typed before a question, so that they do not answer it. */
+export async function dropTypedAhead(): Promise<void> {
+  process.stdin.resume();
+  await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS));
+  process.stdin.pause();
+}
+
+/** Asks for confirmation of a loss. Rejects with the fault `usage` when the answer is no, or without a terminal. */
+export async function confirmLoss(loss: string): Promise<void> {
+  if (!canPrompt()) throw new Fault('usage', 'confirmation required', { hint: `pass --yes to confirm. ${loss}` });
+  if (!(await askYes(`${loss} Continue?`))) throw new Fault('usage', 'nothing was done');
+}

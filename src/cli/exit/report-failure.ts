@@ -1,0 +1,152 @@
+import { type DecodedProblem, decodeProblem } from '../../client/decode-problem.ts';
+import type { Reply } from '../../contract/call.ts';
+import { diskHint, FAULTS } from '../../contract/faults.ts';
+import type { ProblemCode } from '../../contract/problems.ts';
+import { errorCode, isError } from '../../core/error-code.ts';
+import { Fault } from '../../core/fault.ts';
+import { memberLines, Problem } from '../../core/problem.ts';
+import type { NameMember } from '../derive/name-member.ts';
+import { pathFault } from '../files/typed-paths.ts';
+import type { Environment } from '../flags/global-flags.ts';
+import { inOwnName } from '../help/in-own-name.ts';
+import { stripControlCharacters } from '../output/control-characters.ts';
+import { isFullDisk } from './error-reason.ts';
+import { type ExitCode, exitCodeOf } from './exit-codes.ts';
+
+/** Hints for problems whose detail contains no hint. */
+const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
+  unauthenticated:
+    'pass a key of this vault; `vault tenant issue-key` creates a new one, `vault doctor` looks for damage',
+  vault_busy: 'try again',
+  write_unsettled: 'check whether the change is stored before you try again',
+  too_many_requests: 'try again later',
+  no_space: FAULTS.no_space.hint,
+  read_only: diskHint('EROFS') ?? '',
+  disk_error: FAULTS.disk_error.hint,
+  // Give the same hint as for a damaged file.
+  integrity_failure: FAULTS.damaged.hint,
+};
+
+/** Matches the error codes of disk errors, from the system and from SQLite. */
+const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
+
+/** Returns the hint to use the management key, which `vault exec` sets, too; undefined if it would not help. */
+function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
+  const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
+  if (code !== 'permission_missing' || !other || own === other) return undefined;
+  return 'use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
+}
+
+/** Prints a fact, details and a hint on stderr: one line for the fact, one for each detail, and a line `hint: …`. */
+export function report(fact: string, hint?: string, details: readonly string[] = []): void {
+  for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
+    writeError(`vault: ${stripControlCharacters(line)}\n`);
+  }
+  if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
+}
+
+/** Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. */
+export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
+  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember);
+}
+
+/** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
+export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
+  if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
+  if (error instanceof Fault) {
+    report(error.message, error.hint, error.details);
+    if (env['VAULT_DEBUG'] === '1' && isError(error.cause)) writeError(`${error.cause.stack}\n`);
+    return FAULTS[error.code].exit;
+  }
+  if (isCommanderError(error)) return reportUsage(error);
+  // The reader of stdout has gone, as in `vault … | head -1`.
+  if (isError(error) && error.name === 'OutputClosed') return 0;
+  // The user pressed Ctrl-C in a prompt.
+  if (isError(error) && error.name === 'ExitPromptError') return 130;
+  // A full disk for a file that no flag names, such as one in the temporary folder.
+  if (isFullDisk(error)) {
+    return reportFailure(
+      new Fault('no_space', 'there is no space left on the disk', { hint: diskHint(errorCode(error)), cause: error }),
+      env,
+    );
+  }
+  const code = errorCode(error) ?? '';
+  if (DISK_ERROR.test(code)) {
+    return reportFailure(new Fault('disk_error', `the disk reports an error (${code})`, { cause: error }), env);
+  }
+  // The shell's folder was removed.
+  if (isError(error) && 'syscall' in error && error.syscall === 'uv_cwd') {
+    const hint = 'change to an existing folder';
+    return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
+  }
+  const path = isError(error) && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
+  const refused = path === undefined ? undefined : pathFault('a path', path, error);
+  if (refused !== undefined) return reportFailure(refused, env);
+  report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where');
+  if (env['VAULT_DEBUG'] === '1' && isError(error)) writeError(`${error.stack}\n`);
+  return 1;
+}
+
+type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & {
+  readonly [Name in 'errors' | 'ids']?: DecodedProblem[Name] | undefined;
+};
+
+function tellProblem(status: number, problem: ToldProblem | undefined, nameMember?: NameMember): ExitCode {
+  const { code, detail, errors, ids }: ToldProblem = problem ?? { code: undefined, detail: `status ${status}` };
+  report(detail, undefined, ids);
+  for (const line of memberLines(errors, nameMember)) report(`  ${line}`);
+  const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
+  if (hint !== undefined) writeError(`hint: ${hint}\n`);
+  return exitCodeOf(status, code);
+}
+
+type UsageError = Error & { readonly code: string; readonly exitCode: number };
+
+/** Returns whether commander threw an error. Checks its shape, because loading commander's class would take time. */
+function isCommanderError(error: unknown): error is UsageError {
+  return isError(error) && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.');
+}
+
+/** Hints for common usage errors that commander reports. */
+const USAGE_HINTS: Readonly<Record<string, string>> = {
+  "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
+  "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
+  "unknown command 'version'": 'vault --version',
+  "unknown option '-v'": 'vault --version',
+  "unknown option '-V'": 'vault --version',
+};
+
+/** Matches the superfluous words in commander's message. A word may be a secret. */
+const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
+
+/** Reports an error of commander: `error: …` with a suggestion on a second line. Returns the exit code. */
+function reportUsage(error: UsageError): ExitCode {
+  if (error.exitCode === 0) return 0;
+  const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+  const [fact = '', suggestion] = message.split('\n');
+  const reported = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
+  const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
+  // A flag with one dash has only one letter, so `-abc` needs a hint.
+  const isOneDash = /^unknown option '-[^-'][^']+'$/.test(reported);
+  const dashes = isOneDash
+    ? 'write long flags with two dashes, and put -- before an argument that begins with -'
+    : undefined;
+  const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
+  report(reported, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
+  return 2;
+}
+
+let isOwned = false;
+
+/** Writes to stderr. If the reader of stderr has gone, drops the text, and the work continues. */
+function writeError(text: string): void {
+  ownStandardError();
+  process.stderr.write(inOwnName(text));
+}
+
+/** Ignores errors of stderr from now on, so that a closed stderr ends neither a command nor a daemon. */
+export function ownStandardError(): void {
+  if (isOwned) return;
+  isOwned = true;
+  process.stderr.on('error', () => undefined);
+}

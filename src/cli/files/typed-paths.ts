@@ -1,0 +1,108 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Command } from 'commander';
+import { errorCode } from '../../core/error-code.ts';
+import { Fault } from '../../core/fault.ts';
+
+/** The hints for a path that no file can have, by the error code of the system. */
+const HINTS = {
+  ENOTDIR: 'name another path: a part of this one is a file, not a folder',
+  ELOOP: 'name another path: the symbolic links of this one lead in a circle',
+  ENAMETOOLONG: 'name a shorter path',
+  EROFS: 'name a path on a disk that is mounted for writing',
+} as const;
+
+/** Matches flags with a path: a file, a folder, or the file or database of `vault move`. */
+const PATH_FLAG = /<(?:path|folder|vault)(?:\.\.\.)?>/;
+/** The arguments with a path. */
+const PATH_ARGUMENTS: ReadonlySet<string> = new Set(['file', 'backup', 'out']);
+
+/**
+ * The flags and arguments of files that a command opens for writing, or beside which it writes. The writers of other
+ * files, such as `--out`, name their flag themselves.
+ */
+const WRITTEN: ReadonlySet<string> = new Set([
+  '--file',
+  '--anchor',
+  '--from',
+  '--to',
+  '--socket',
+  '--audit-archive',
+  'out',
+]);
+
+/** Returns the hint for a path that the system refuses; undefined for other errors. */
+export function pathHint(error: unknown): string | undefined {
+  const hints: Readonly<Record<string, string>> = HINTS;
+  const code = errorCode(error) ?? '';
+  return Object.hasOwn(hints, code) ? hints[code] : undefined;
+}
+
+/** Returns the fault `usage` for a path that the system refuses; undefined for other errors. */
+export function pathFault(name: string, path: string, error: unknown): Fault | undefined {
+  const hint = pathHint(error);
+  if (hint === undefined) return undefined;
+  return new Fault('usage', `${name}: ${path} cannot be used (${errorCode(error)})`, { hint, cause: error });
+}
+
+/**
+ * Throws the fault `usage` for a path on the command line that no file can have, before the command does anything: most
+ * calls report such a path as a missing file, or without its flag. Paths of the environment are left to the command,
+ * because it may not use them.
+ */
+export function checkTypedPaths(command: Command): void {
+  for (const [name, path] of typedPaths(command))
+    checkPath(name, path, WRITTEN.has(name) && !isOnlyRead(name, command));
+}
+
+/** Returns whether a command only reads the file of a flag in `WRITTEN`, or notes its path for later commands. */
+function isOnlyRead(name: string, command: Command): boolean {
+  if (command.parent?.name() === 'profile') return true;
+  // `backup --verify` names an existing backup.
+  if (name === 'out') return command.getOptionValue('verify') === true;
+  return name === '--anchor' && ['doctor', 'verify'].includes(command.name());
+}
+
+/**
+ * Throws the fault `usage` for a path that no file can have, and for one on a read-only disk if the file is written.
+ * `name` begins the message.
+ */
+export function checkPath(name: string, path: string, isWritten = false): void {
+  const found = errorOf(() => statSync(path));
+  const tested = errorCode(found) === 'ENOENT' ? dirname(path) : path;
+  const isRefused = pathHint(found) !== undefined;
+  const fault = pathFault(
+    name,
+    path,
+    isWritten && !isRefused ? errorOf(() => accessSync(tested, constants.W_OK)) : found,
+  );
+  if (fault !== undefined) throw fault;
+}
+
+function errorOf(look: () => unknown): unknown {
+  try {
+    look();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Yields the flag or argument and the path of everything typed that names a file. `-` is no path. */
+function* typedPaths(command: Command): Generator<readonly [name: string, path: string]> {
+  for (let one: Command | null = command; one !== null; one = one.parent) {
+    for (const option of one.options) {
+      const given: unknown = PATH_FLAG.test(option.flags) ? one.getOptionValue(option.attributeName()) : undefined;
+      for (const path of [given].flat()) if (isPath(path)) yield [option.long ?? option.flags, path];
+    }
+  }
+  for (const [index, argument] of command.registeredArguments.entries()) {
+    if (!PATH_ARGUMENTS.has(argument.name())) continue;
+    for (const path of [command.processedArgs[index]].flat()) if (isPath(path)) yield [argument.name(), path];
+  }
+}
+
+/** Returns whether a value is a path to look at: not `-`, and not a pipe of Windows, where a look opens the pipe. */
+function isPath(value: unknown): value is string {
+  return typeof value === 'string' && value !== '-' && value !== '' && !value.startsWith('\\\\.\\pipe\\');
+}

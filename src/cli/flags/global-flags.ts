@@ -1,0 +1,229 @@
+import type { Command, Option } from 'commander';
+import { Fault } from '../../core/fault.ts';
+
+export interface FlagRow {
+  /** The flag in commander's syntax. */
+  readonly flag: string;
+  /** The environment variable that replaces a missing flag. */
+  readonly env: string;
+  readonly help: string;
+  /** Whether the flag may occur several times, each time with one value. */
+  readonly repeatable?: boolean;
+}
+
+export type FlagRows = Readonly<Record<string, FlagRow>>;
+
+/** Returns the row of a flag. Its environment variable is `VAULT_` with the flag's name, unless `env` is another. */
+export function flag<const Flag extends string>(flag: Flag, help: string, env?: string) {
+  const name = flag.replace(/^.*--| .*$/g, '');
+  return { flag, env: env ?? `VAULT_${name.toUpperCase().replaceAll('-', '_')}`, help };
+}
+
+/** The flag of every command that reads a file with a secret. */
+const PERMISSIONS = {
+  allowInsecurePermissions: flag(
+    '--allow-insecure-permissions',
+    'read secrets from files that others can read, on file systems without modes',
+  ),
+};
+
+/** The flag of commands that create or serve a file. */
+const FILE_SYSTEM = {
+  allowNetworkFilesystem: flag(
+    '--allow-network-filesystem',
+    'allow a file on NFS or SMB, if its locks hold between all machines',
+  ),
+};
+
+/** The flags that name a database. */
+const STORE = {
+  store: flag('--store <url>', 'a PostgreSQL database: postgres://user@host/database'),
+  insecureStore: flag('--insecure-store', 'allow a database without TLS on another machine, or without fsync'),
+};
+
+/** The flags that name the credential of a vault. A command accepts at most one of them. */
+const CREDENTIAL = {
+  keyFile: flag('--key-file <path>', 'the key that opens the vault (default with --file: FILE.key)'),
+  keyCommand: flag('--key-command <command>', 'a program that prints the key, with arguments; no shell'),
+  passphraseFile: flag('--passphrase-file <path>', 'a file with the passphrase of the vault; - for standard input'),
+};
+
+/** The flags that several commands share, by purpose. The keys are commander's attribute names. */
+export const FLAGS = {
+  permissions: PERMISSIONS,
+  fileSystem: FILE_SYSTEM,
+  store: STORE,
+  /** Flags that open a vault's file or store. */
+  file: {
+    file: flag('--file <path>', 'the encrypted file (default: ./vault.db)'),
+    ...STORE,
+    ...CREDENTIAL,
+    ...PERMISSIONS,
+  },
+  credential: CREDENTIAL,
+  /** The flag that detects an older copy of the vault. */
+  anchor: { anchor: flag('--anchor <path>', 'a file outside the vault that shows whether the vault is an older copy') },
+  /** Flags that reach a daemon. */
+  daemon: {
+    url: flag('--url <url>', 'a daemon: http://, https:// or unix:/path.sock'),
+    headerPrefix: flag('--header-prefix <prefix>', 'the prefix of the header names (default: SVC)'),
+    caFile: flag('--ca-file <path>', 'the certificates to trust for https://, PEM, instead of those of Node.js'),
+  },
+  /** The flags that select a profile: a vault and its credentials, saved under a name. */
+  profile: { profile: flag('--profile <name>', 'a profile that `vault profile add` saved'), ...PERMISSIONS },
+  /** The flag for the API key. The key itself is never a flag: every user of the machine can read command lines. */
+  key: { apiKeyFile: flag('--api-key-file <path>', 'a file with the API key; VAULT_API_KEY contains the key itself') },
+  /** Flags that format a result. `color` is false with `--no-color`. */
+  output: {
+    output: flag('-o, --output <format>', 'table, json, csv or ndjson (default: table on a terminal, else json)'),
+    field: flag('--field <member>', 'print one member without quotes: id, data.number, data[0].id'),
+    quiet: flag('-q, --quiet', 'print ids only'),
+    color: flag('--no-color', 'print without colours', 'NO_COLOR'),
+  },
+  request: {
+    dryRun: flag('--dry-run', 'check and print the request; send nothing'),
+    curl: flag('--curl', 'print the request as a curl command; send nothing'),
+  },
+  list: { all: flag('--all', 'print all pages; --field selects from each item') },
+  /** The flag of lists that can wait for new items. */
+  follow: { follow: flag('--follow', 'print new entries until stopped; NDJSON unless on a terminal') },
+  /** The flag of commands whose result contains an API key. */
+  keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
+  /** The flag for the seed number of ids, keys and test data. */
+  seed: { seed: flag('--seed <number>', 'a number for predictable ids, keys and test data; only for test vaults') },
+  /** The flag that skips the confirmation of a command. */
+  confirm: { yes: flag('-y, --yes', 'skip the confirmation') },
+} as const satisfies Record<string, FlagRows>;
+
+/** The flags that choose the calling application and a vault: on a daemon, in a file or in a database. */
+export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key };
+
+/** The flags of every operation, by attribute. An operation's other flags are derived from its row. */
+export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm };
+
+/** The flags that `vault help options` describes. Omits --yes: the help of each command with it describes it. */
+const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
+
+/**
+ * The typed flags of a table: a list for `<path...>`, a string for `<path>`, a boolean for a switch. Flags that were
+ * not typed are absent; `flagValue` and `isSwitchedOn` then read their environment variables.
+ */
+export type FlagsOf<Rows extends FlagRows> = {
+  readonly [Name in keyof Rows]?: FlagValue<Rows[Name]['flag']>;
+};
+
+type FlagValue<Flag extends string> = Flag extends `${string}...>`
+  ? readonly string[]
+  : Flag extends `${string}[${string}`
+    ? string | boolean
+    : Flag extends `${string}<${string}`
+      ? string
+      : boolean;
+
+/** The values of flags from the command line or the environment. Unset switches are false; unset lists are empty. */
+export type FlagValues<Rows extends FlagRows> = {
+  readonly [Name in keyof Rows]: Rows[Name] extends { flag: `${string}...>` } | { repeatable: true }
+    ? readonly string[]
+    : Rows[Name]['flag'] extends `${string}<${string}`
+      ? string | undefined
+      : boolean;
+};
+
+export type GlobalFlags = FlagsOf<typeof GLOBAL_FLAGS>;
+
+export type KeyOutFlags = FlagsOf<typeof FLAGS.keyOut>;
+
+/** The flags that only operations have, besides those of their members. */
+export type OperationFlags = FlagsOf<
+  typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.keyOut
+>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Adds flags of the tables above, and names their environment variables in the help. */
+export function addFlags(command: Command, rows: FlagRows): void {
+  for (const row of Object.values(rows)) {
+    if (row.repeatable) command.option(row.flag, describeFlag(row), append);
+    else command.option(row.flag, describeFlag(row));
+  }
+  // Set the variables, too: prompts and readers of secrets read only the environment.
+  if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
+  const { env } = PERMISSIONS.allowInsecurePermissions;
+  command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
+}
+
+/** Collects the values of a flag that may occur several times. */
+export function append(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function describeFlag({ help, env }: FlagRow): string {
+  return `${help} [env: ${env}]`;
+}
+
+/** Returns whether an option is a global one, and not a command's own option with the same name. */
+export function isGlobal({ flags, description }: Option): boolean {
+  return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
+}
+
+/** Returns the flags typed before and after the command's words. A flag after them overrides one before them. */
+export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
+  let root: Command = command;
+  while (root.parent !== null) root = root.parent;
+  const before = root.opts<GlobalFlags>();
+  const behind = command.opts<T & GlobalFlags>();
+  return { ...before, ...behind, color: before.color !== false && behind.color !== false };
+}
+
+/** The values of a switch in an environment variable, case-insensitive. */
+const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),
+  ...['', '0', 'false', 'no', 'off'].map((word) => [word, false] as const),
+]);
+
+/**
+ * Returns whether a switch is on: as typed, or else by its environment variable. Throws the fault `usage` for other
+ * words in the variable, so that no word turns the switch on by mistake.
+ */
+export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: FlagRow): boolean {
+  return typed ?? switchValue(row, env[row.env] ?? '');
+}
+
+/** Returns what a word makes of a switch; undefined for a word that is neither on nor off. */
+export function switchWord(word: string): boolean | undefined {
+  return SWITCH_WORDS.get(word.trim().toLowerCase());
+}
+
+/** Returns the value of a switch in an environment variable. Throws the fault `usage` for any other word. */
+export function switchValue(row: FlagRow, word: string): boolean {
+  const isOn = switchWord(word);
+  if (isOn !== undefined) return isOn;
+  throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
+}
+
+/** Returns the typed value of a flag, or else its environment variable. An empty variable counts as unset. */
+export function flagValue(typed: string | undefined, env: Environment, row: FlagRow): string | undefined {
+  return typed ?? (env[row.env] || undefined);
+}
+
+/** Returns the typed values of a flag, or else those in its environment variable, separated by commas. */
+export function flagValues(typed: readonly string[] | undefined, env: Environment, row: FlagRow): readonly string[] {
+  return typed ?? (env[row.env] ?? '').split(',').filter((value) => value !== '');
+}
+
+/** Reads all flags of a table, each with `flagValue`, `flagValues` or `isSwitchedOn`. */
+export function readFlags<Rows extends FlagRows>(
+  rows: Rows,
+  typed: Readonly<Record<string, unknown>>,
+  env: Environment,
+): FlagValues<Rows> {
+  const values = Object.entries(rows).map(([name, row]) => {
+    const given = typed[name];
+    if (row.repeatable || row.flag.endsWith('...>')) {
+      return [name, flagValues(Array.isArray(given) ? given : undefined, env, row)];
+    }
+    if (!row.flag.includes('<')) return [name, isSwitchedOn(typeof given === 'boolean' ? given : undefined, env, row)];
+    return [name, flagValue(typeof given === 'string' ? given : undefined, env, row)];
+  });
+  return Object.fromEntries(values);
+}

@@ -1,0 +1,164 @@
+import type { Command } from 'commander';
+import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
+import { Fault } from '../../core/fault.ts';
+import { canPrompt, confirmLoss } from '../credential/prompt.ts';
+import { readApiKey } from '../credential/read-credential.ts';
+import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
+import { takesAll } from '../derive/member-flags.ts';
+import { memberNamer } from '../derive/name-member.ts';
+import type { ExitCode } from '../exit/exit-codes.ts';
+import { report, reportFailure, reportProblem } from '../exit/report-failure.ts';
+import { createTextReader } from '../files/text-reader.ts';
+import {
+  type Environment,
+  FLAGS,
+  flagValue,
+  isSwitchedOn,
+  type OperationFlags,
+  typedFlags,
+} from '../flags/global-flags.ts';
+import { chooseTarget, openTarget } from '../flags/target.ts';
+import { createListPrinter, createPrinter } from '../output/print-result.ts';
+import type { ResultView } from '../output/result-view.ts';
+import { withProfile } from '../profiles/with-profile.ts';
+
+/** Runs the operation of a command line. Resolves to the exit code. Checks what it can before it sends anything. */
+export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
+  const row: Operation = OPERATIONS[id];
+  const flags = typedFlags<OperationFlags>(command);
+  const env = await withProfile(flags, process.env);
+  const follow = wantsFollow(row, flags, env, typed);
+  const all = wantsAll(row, flags, env, typed);
+  if (all && follow) throw new Fault('usage', 'only one of --all and --follow can be given');
+  const many = all || follow;
+  const shown = shownAs(flags, env);
+  if (shown !== undefined) {
+    const flag = follow ? '--follow' : '--all';
+    if (many) throw new Fault('usage', `${flag} sends many requests: --curl and --dry-run print one`);
+    const { showRequest } = await import('./show-request.ts');
+    const input = await complete(id, row, typed);
+    try {
+      return await showRequest(await assembleCall(id, input, createTextReader()), shown, flags, env);
+    } catch (error) {
+      return reportFailure(error, env, memberNamer(id, input));
+    }
+  }
+
+  const view = viewOf(row);
+  const print = many ? undefined : createPrinter(flags, env, view);
+  const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
+  const target = chooseTarget(flags, env);
+  const apiKey = await readApiKey(flags, env);
+  const input = await complete(id, row, typed);
+  const call = { ...(await assembleCall(id, input, createTextReader())), apiKey };
+  const nameMember = memberNamer(id, input);
+  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
+    await confirmLoss(row.cli.confirm);
+  }
+  const client = await openTarget(target, flags, env, many ? 'many' : 'one');
+  try {
+    if (listPrinter !== undefined && follow) {
+      return await (await import('./follow-list.ts')).followList(client, call, listPrinter, nameMember);
+    }
+    if (listPrinter !== undefined) {
+      return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember);
+    }
+    const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
+    const keyFile =
+      keyOut === undefined ? undefined : await (await import('../credential/key-out.ts')).reserveKeyFile(keyOut);
+    try {
+      const named = namesApplication(row)
+        ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
+        : call;
+      const reply = 'status' in named ? named : await client.call(named);
+      if (reply.status >= 400) return reportProblem(reply, nameMember);
+      if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
+      if (reply.bodyText === undefined) return 0;
+      const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
+      await print?.(bodyText).catch((error: unknown) => {
+        throw row.method === 'GET' ? error : withChangeMadeHint(error);
+      });
+      return 0;
+    } finally {
+      await keyFile?.discard();
+    }
+  } finally {
+    await client.close();
+  }
+}
+
+/** Returns whether a call names an application, in its path or in its body. */
+function namesApplication({ path, body }: Operation): boolean {
+  return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
+}
+
+/** Warns about permissions in a body that allow more than their names suggest. */
+function warnOfGrants(bodyText = '{}'): void {
+  const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
+  for (const permission of permissions ?? []) {
+    const { warning }: PermissionRow = PERMISSIONS[permission];
+    if (warning !== undefined) report(warning, 'grant it only to an application that may read every token');
+  }
+}
+
+/** Returns the view of an operation's results. */
+export function viewOf(row: Operation): ResultView {
+  const { result, cli } = row;
+  const isArray = result?.type === 'array';
+  const list = isArray || Object.hasOwn(result?.properties ?? {}, 'pagination');
+  return {
+    schema: result,
+    list,
+    columns: cli.columns,
+    rest: true,
+    ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
+    ...(cli.holdsTokens && { holdsTokens: true }),
+  };
+}
+
+/** Returns the form in which to show the request instead of sending it; undefined to send it. */
+function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
+  const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
+  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);
+  if (isOn('curl') && isOn('dryRun')) throw new Fault('usage', 'only one of --curl and --dry-run can be given');
+  if (isOn('curl')) return 'curl';
+  return isOn('dryRun') ? 'dry-run' : undefined;
+}
+
+function wantsAll(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
+  return (
+    takesAll(row) && isSwitchedOn(flags.all, env, FLAGS.list.all) && isAlone('all', ['page', 'start', 'wait'], typed)
+  );
+}
+
+function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
+  const takesFollow = row.query?.properties?.['wait'] !== undefined;
+  return (
+    takesFollow &&
+    isSwitchedOn(flags.follow, env, FLAGS.follow.follow) &&
+    isAlone('follow', ['page', 'wait', 'start'], typed)
+  );
+}
+
+/** Throws the fault `usage` when a member that selects one page is also given. */
+function isAlone(flag: 'all' | 'follow', pickers: readonly string[], { members }: CommandInput): true {
+  const picker = pickers.find((name) => members[name] !== undefined);
+  if (picker === undefined) return true;
+  throw new Fault('usage', `only one of --${flag} and --${picker} can be given`);
+}
+
+/** Resolves to the input with prompted members, if none was typed and the operation has prompts on this terminal. */
+async function complete(id: OperationId, row: Operation, typed: CommandInput): Promise<CommandInput> {
+  const isBare = Object.keys(typed.members).length === 0 && typed.body === undefined;
+  if (!isBare || row.cli.asks === undefined || !canPrompt()) return typed;
+  const { askMembers } = await import('../derive/ask-members.ts');
+  return { ...typed, members: await askMembers(id, row.cli.asks) };
+}
+
+/** Returns the error. Adds a hint to the fault `usage`: the change was made, and a caller might repeat it. */
+function withChangeMadeHint(error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code !== 'usage') return error;
+  const hint = 'the change was made; only printing it failed';
+  return new Fault('usage', error.message, { hint, cause: error });
+}

@@ -1,0 +1,96 @@
+import { parseAddress } from '../../client/http-transport.ts';
+import { headerPrefixOf, requestOf } from '../../client/remote.ts';
+import type { Call } from '../../contract/call.ts';
+import { Fault } from '../../core/fault.ts';
+import type { ExitCode } from '../exit/exit-codes.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../flags/global-flags.ts';
+import { chooseTarget } from '../flags/target.ts';
+import { stripFromLines } from '../output/control-characters.ts';
+import { createPrinter } from '../output/print-result.ts';
+import { RESULT_VIEWS } from '../output/result-views.ts';
+import { isTerminal, writeOut } from '../output/standard-output.ts';
+import { isVaultNamed } from '../profiles/with-profile.ts';
+
+/** Shows a request instead of sending it. Needs neither a vault nor an API key, and shows no key. */
+export async function showRequest(
+  call: Call,
+  as: 'curl' | 'dry-run',
+  flags: GlobalFlags,
+  env: Environment,
+): Promise<ExitCode> {
+  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+  if (as === 'curl') {
+    const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
+    const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix, caFile });
+    await writeOut(isTerminal() ? stripFromLines(text) : text);
+    return 0;
+  }
+  const { dryRun } = await import('../derive/dry-run.ts');
+  const print = createPrinter(flags, env, RESULT_VIEWS.dryRun);
+  await print(await dryRun(call, headerPrefix));
+  return 0;
+}
+
+/** Returns the URL of the named daemon; undefined if a file or no vault is named. */
+function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
+  const isNamed = isVaultNamed(flags, env);
+  try {
+    const target = chooseTarget(flags, env);
+    return target.kind === 'remote' ? target.url : undefined;
+  } catch (error) {
+    if (isNamed || !(error instanceof Fault)) throw error;
+    return undefined;
+  }
+}
+
+/** The target of the request; `$VAULT_URL` replaces a missing URL. */
+export interface RequestTarget {
+  readonly url: string | undefined;
+  readonly headerPrefix: string | undefined;
+  /** The file of `--ca-file`, which curl names `--cacert`. */
+  readonly caFile?: string | undefined;
+}
+
+/**
+ * Returns the equivalent curl command for a POSIX shell. It refers to the API key as `$VAULT_API_KEY`. The body is one
+ * single-quoted word, byte for byte as sent, except that control characters become JSON escapes. Such characters can
+ * occur only in the strings of the JSON.
+ */
+export function curlCommand(call: Call, target: RequestTarget): string {
+  const prefix = headerPrefixOf(target.headerPrefix);
+  const { method, path, bodyText } = requestOf(call, prefix);
+  const [words, url] = addressWords(target, path);
+  const lines = [
+    ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method]), ...words, url].join(' '),
+    `-H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`,
+    ...(call.idempotencyKey === undefined
+      ? []
+      : [`-H ${shellWord(`${prefix.toUpperCase()}-IDEMPOTENCY-KEY: ${call.idempotencyKey}`)}`]),
+    ...(call.mediaType === undefined ? [] : [`-H ${shellWord(`content-type: ${call.mediaType}`)}`]),
+    ...(bodyText === undefined ? [] : [`--data-raw ${shellWord(escapeControls(bodyText))}`]),
+  ];
+  return `${lines.join(' \\\n  ')}\n`;
+}
+
+function addressWords({ url, caFile }: RequestTarget, path: string): readonly [words: readonly string[], url: string] {
+  // Without this flag curl resolves `%2E%2E` to the parent folder.
+  const asIs = path.includes('%2E') ? ['--path-as-is'] : [];
+  if (url === undefined) return [asIs, `"$VAULT_URL"${shellWord(path)}`];
+  const { secure, connection, base, hostHeader } = parseAddress(url);
+  const whole = `${secure ? 'https' : 'http'}://${hostHeader}${base}${path}`;
+  const socket = connection.socketPath === undefined ? [] : ['--unix-socket', shellWord(connection.socketPath)];
+  const trusted = secure && caFile !== undefined ? ['--cacert', shellWord(caFile)] : [];
+  return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket, ...trusted], shellWord(whole)];
+}
+
+/** Returns a word quoted for a POSIX shell. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Escapes control characters in JSON. Keeps line ends and tabs, which JSON allows and the quotes protect. */
+function escapeControls(json: string): string {
+  return json.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (character) =>
+    /[\t\n\r]/.test(character) ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,111 @@
+import { useRef } from 'preact/hooks';
+import { useApplications } from '../applications.ts';
+import { commandOf } from '../parts/command-of.ts';
+import { wholeNumber } from '../parts/numbers.ts';
+import { Time, Wrong } from '../parts/pieces.tsx';
+import { Turner } from '../parts/turner.tsx';
+import { address, go, route } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { EntryPane } from './entry-pane.tsx';
+import { LOG_PAGE_SIZE, useLiveLog } from './live-log.ts';
+import { eventsOf, type LogEvent } from './log-events.ts';
+import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
+import { LogFilters } from './log-filters.tsx';
+import { LogRows } from './log-rows.tsx';
+
+/** Shows the log of the tenant. */
+export function AuditLog() {
+  const { entity, actor, operation, denied, live } = route.value.query;
+  const applications = useApplications().value ?? [];
+  const filter = { entity, actor, operation, denied };
+  return isHeld('log:read') ? (
+    <Log filter={filter} live={live} names={new Map(applications.map(({ id, name }) => [id, name]))} />
+  ) : (
+    <div class="list">
+      <LogFilters filter={filter} live={live} names={new Map()} />
+      <Wrong>No key of the console holds log:read. Add one.</Wrong>
+    </div>
+  );
+}
+
+interface LogOptions {
+  readonly filter: LogFilter;
+  /** With `off`, the page does not wait for new entries. */
+  readonly live: string | undefined;
+  /** The names of applications, by id. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+function Log({ filter, live, names }: LogOptions) {
+  const { start, at = '0', entry } = route.value.query;
+  const element = useRef<HTMLDivElement>(null);
+  const opened = useRef<LogEvent>();
+  const scroller = () => element.current?.querySelector('.scroller');
+  const isAtTop = () => start === undefined && scrollY === 0 && (scroller()?.scrollTop ?? 0) === 0;
+  const log = useLiveLog(filter, start, live !== 'off', isAtTop);
+  const { value: page, fresh, isLoading } = log;
+  const entries = [...fresh.entries, ...(page?.entries ?? [])];
+  const events = eventsOf(entries);
+  const query = { ...filter, live };
+  // Keep the open entry: it may leave the page when new entries arrive.
+  opened.current = events.find(({ position }) => position === entry) ?? opened.current;
+
+  function showHeld() {
+    scroller()?.scrollTo(0, 0);
+    scrollTo(0, 0);
+    log.renew();
+    if (start !== undefined) go(address('audit', query));
+  }
+
+  return (
+    <>
+      <div class="list" ref={element}>
+        <LogFilters filter={filter} live={live} names={names} />
+        <Wrong>{log.error}</Wrong>
+        <Wrong>{fresh.error && `Live: ${fresh.error}`}</Wrong>
+        <span class="held" role="status">
+          {fresh.held > 0 && (
+            <button type="button" class="main" onClick={showHeld}>
+              ↑ {wholeNumber(fresh.held)} new
+            </button>
+          )}
+        </span>
+        {page !== undefined && events.length === 0 && page.searchedTo === undefined && (
+          <p class="empty">{isFiltered(filter) ? 'No entry matches the filter.' : 'The log has no entries yet.'}</p>
+        )}
+        <div class={isLoading ? 'loading' : ''} aria-busy={isLoading}>
+          <LogRows
+            {...{ events, names }}
+            open={entry}
+            hrefOf={(id) => address('audit', { ...query, start, at: at === '0' ? undefined : at, entry: id })}
+          />
+          {page?.searchedTo !== undefined && (
+            <p class="searched">
+              searched back to <Time at={page.searchedTo} />{' '}
+              <a href={address('audit', { ...query, start: page.next, at: String(Number(at) + entries.length) })}>
+                further
+              </a>
+            </p>
+          )}
+        </div>
+        <Turner
+          screen="audit"
+          query={query}
+          position={{
+            at: Number(at),
+            start,
+            next: page?.next,
+            shown: entries.length,
+            size: LOG_PAGE_SIZE,
+            total: undefined,
+            isLoading,
+          }}
+          command={commandOf({ operation: 'listLogs', query: logQuery(filter) }) + (live === 'off' ? '' : ' --follow')}
+        />
+      </div>
+      {entry !== undefined && opened.current?.position === entry && (
+        <EntryPane event={opened.current} names={names} closed={address('audit', { ...query, start, at })} />
+      )}
+    </>
+  );
+}

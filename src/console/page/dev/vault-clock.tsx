@@ -1,0 +1,65 @@
+import { useEffect, useState } from 'preact/hooks';
+import { wholeNumber } from '../parts/numbers.ts';
+import { Wrong } from '../parts/pieces.tsx';
+import { askDev, useControl } from './ask-dev.ts';
+import { type ClockState, clock, spanOf } from './clock-state.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Shows the time of the vault and the buttons that move it. */
+export function VaultClock() {
+  const { act, error } = useControl();
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  const { offset_ms: offset = 0, next_expiry: next, removed } = clock.value ?? {};
+
+  const move = (command: string, method: 'POST' | 'PUT' | 'DELETE', body?: object) =>
+    act(`vault clock ${command}`, async () => {
+      clock.value = await askDev<ClockState>(method, 'clock', body);
+      setNow(Date.now());
+    });
+  const set = (time: string) => move(`set ${time}`, 'PUT', { now: time });
+  const advance = (command: string, ms: number) => move(`advance ${command}`, 'POST', { advance_ms: ms });
+
+  function setTyped(event: SubmitEvent) {
+    event.preventDefault();
+    const { currentTarget: form } = event;
+    if (!(form instanceof HTMLFormElement)) return;
+    void set(new Date(String(new FormData(form).get('time'))).toISOString());
+  }
+
+  return (
+    <section aria-labelledby="dev-clock">
+      <h2 id="dev-clock">Clock</h2>
+      <div class="buttons">
+        <time class="now">{new Date(now + offset).toISOString().slice(0, 19).replace('T', ' ')} UTC</time>
+        {spanOf(offset) !== '' && (
+          <b>
+            {spanOf(offset)} {offset > 0 ? 'ahead' : 'behind'}
+          </b>
+        )}
+        <button type="button" onClick={() => advance('1h', HOUR_MS)}>
+          +1 h
+        </button>
+        <button type="button" onClick={() => advance('1d', 24 * HOUR_MS)}>
+          +1 d
+        </button>
+        <button type="button" disabled={next === undefined} title={next} onClick={() => next && set(next)}>
+          Until next expiry
+        </button>
+        <form class="buttons" onSubmit={setTyped}>
+          <input name="time" type="datetime-local" step="1" required aria-label="New time in your time zone" />
+          <button type="submit">Set</button>
+        </form>
+        <button type="button" disabled={offset === 0} onClick={() => move('reset', 'DELETE')}>
+          Back
+        </button>
+        <span role="status">{removed !== undefined && `removed ${wholeNumber(removed)}`}</span>
+      </div>
+      <Wrong>{error}</Wrong>
+    </section>
+  );
+}

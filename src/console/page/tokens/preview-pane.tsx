@@ -1,0 +1,80 @@
+import type { TokenPreview } from '../../../contract/preview.ts';
+import { memberText } from '../parts/json-nodes.ts';
+import { JsonView } from '../parts/json-view.tsx';
+import { AsCommand, Tags } from '../parts/pieces.tsx';
+import { SeenBy } from './seen-by.tsx';
+
+const ID_IS = {
+  given: 'as given',
+  sample: 'a sample: creating the token draws a new random part',
+  assigned: 'a sample: creating the token assigns another id',
+} as const;
+
+interface PreviewOptions {
+  /** The reply to a preview as JSON text; empty before the first reply. */
+  readonly text: string;
+  /** Whether the reply belongs to an earlier draft. */
+  readonly isStale: boolean;
+}
+
+/** Shows the result of a create: the id, the masked form, the search values, and the applications that would see it. */
+export function PreviewPane({ text, isStale }: PreviewOptions) {
+  return (
+    <>
+      {text === '' ? <p class="note">Type data to see a preview.</p> : <Made {...{ text, isStale }} />}
+      <AsCommand text="vault tokens create --body @FILE" />
+    </>
+  );
+}
+
+function Made({ text, isStale }: PreviewOptions) {
+  const {
+    id,
+    id_is,
+    search_indexes = [],
+    search_values,
+    fingerprinted,
+    containers,
+    mask,
+  }: TokenPreview = JSON.parse(text);
+  const masked = memberText(text, 'data');
+  return (
+    <div class={isStale ? 'stale' : ''}>
+      <h3>
+        id <span class="note">{ID_IS[id_is]}</span>
+      </h3>
+      <code>{id}</code>
+      <h3>Masked</h3>
+      {masked === undefined || mask === undefined ? (
+        <p class="note">no mask: masked reads omit the data</p>
+      ) : (
+        <JsonView text={masked} />
+      )}
+      <h3>Found by</h3>
+      {search_indexes.length === 0 ? (
+        <p class="note">no search index</p>
+      ) : (
+        <table>
+          <caption class="unseen">Search indexes and their values</caption>
+          <tbody>
+            {search_indexes.map((expression, at) => (
+              <tr key={expression}>
+                <th scope="row">
+                  <code>{expression}</code>
+                </th>
+                <td>
+                  <code>{search_values[at]}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <h3>Fingerprint of</h3>
+      <code>{fingerprinted}</code>
+      <h3>Containers</h3>
+      <Tags of={containers} />
+      <SeenBy text={text} isDraft />
+    </div>
+  );
+}

@@ -1,0 +1,9 @@
+import type { ApplicationRecord } from './ports.ts';
+
+/**
+ * Returns the account of an application: what one caller may use is counted for its account. An expiring application
+ * counts with its creator, because a private application can create any number of them.
+ */
+export function accountOf({ id, type, parent_id, created_by }: ApplicationRecord): string {
+  return type === 'expiring' ? (parent_id ?? created_by ?? id) : id;
+}

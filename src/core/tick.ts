@@ -1,0 +1,57 @@
+import type { AuditedChange } from './audit/audit.ts';
+import type { Identity, World } from './handler.ts';
+import type { NewToken } from './insert-ports.ts';
+import type { Store } from './ports.ts';
+import type { SnapshotReads } from './scan-ports.ts';
+
+/** A tick of the event loop in which several calls are answered from one snapshot. */
+export interface Tick {
+  /** Reads of the snapshot. They return a promise of the store when the snapshot cannot answer. */
+  readonly reads: TokenReads;
+  /** The cached identities that were found in this tick, by API key. */
+  readonly known: Map<string, Identity>;
+  /**
+   * Inserts a token together with the others of the tick. Resolves to false when none of them was inserted and each must
+   * be inserted alone.
+   */
+  insert(token: NewToken, change: AuditedChange): Promise<boolean>;
+}
+
+/** Holds the tick whose calls run at this moment; nothing after its first promise. */
+export interface TickHolder {
+  now: Tick | undefined;
+}
+
+type TokenReadName = 'findPresentedToken' | 'findTokens';
+
+/** The reads of tokens that a snapshot and a store have in common. */
+export type TokenReads = {
+  readonly [Name in TokenReadName]: (
+    ...args: Parameters<Store[Name]>
+  ) => ReturnType<SnapshotReads[Name]> | ReturnType<Store[Name]>;
+};
+
+/** Returns the reads of the tick, or those of the store outside of one. */
+export function readsOf({ ticks, store }: Pick<World, 'ticks' | 'store'>): TokenReads {
+  return ticks.now?.reads ?? store;
+}
+
+/** Returns the reads of a snapshot. After an error of the snapshot, `store` reads again: it can wait and names the problem. */
+export function snapshotReads(reads: SnapshotReads, store: TokenReads): TokenReads {
+  return {
+    findPresentedToken(...args) {
+      try {
+        return reads.findPresentedToken(...args);
+      } catch {
+        return store.findPresentedToken(...args);
+      }
+    },
+    findTokens(...args) {
+      try {
+        return reads.findTokens(...args);
+      } catch {
+        return store.findTokens(...args);
+      }
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { EXPRESSION_STEPS } from '../contract/limits.ts';
+import { createWorkBudget } from './expressions/limits.ts';
+import { Problem } from './problem.ts';
+import type { Quota } from './quota.ts';
+import { runningTime } from './running-time.ts';
+import { nextSlice, ownSlice } from './slices.ts';
+import { type Steps, settled } from './steps.ts';
+import { setImmediate } from './timers.ts';
+
+/** The maximum duration of the slices of one call, in milliseconds. */
+const MAX_WORK_MS = 5_000;
+
+/** The steps of all expressions of one call together, which take about two seconds. */
+const CALL_STEPS = 400 * EXPRESSION_STEPS.base;
+
+/** Values and replies of at most this many bytes are not counted. */
+const SMALL_BYTES = 64 * 1024;
+
+/** What one call uses: slices of ticks of the event loop, steps of expressions, and bytes of its reply. */
+export type Work = ReturnType<typeof createWork>;
+
+/** `isAbandoned` returns whether the client has left, so that nobody waits for the reply. */
+export function createWork(account: string, replies: Quota, isAbandoned: () => boolean = () => false) {
+  let spent = 0;
+  /** The start of the current slice; undefined outside of one. */
+  let began: number | undefined;
+  /** The bytes of the reply that are counted. */
+  let held = 0;
+
+  function end(): void {
+    if (began !== undefined) spent += runningTime() - began;
+    began = undefined;
+  }
+
+  async function begin(slice: Promise<void>): Promise<void> {
+    end();
+    if (spent > MAX_WORK_MS) throw new Problem('too_expensive');
+    await slice;
+    began = runningTime();
+    // A slice ends with its tick: what follows an `await` may be the time of others.
+    setImmediate(end);
+    if (isAbandoned()) throw new Problem('request_timeout');
+  }
+
+  return {
+    account,
+    isAbandoned,
+
+    /** The budget of all expressions of the call together. Each expression has a budget of its own, too. */
+    steps: createWorkBudget(CALL_STEPS),
+
+    /**
+     * Returns undefined while the tick has time left, else the promise of a slice. Call it before each step of long
+     * work, with the number of sealed bytes that the step opens. The promise rejects with `too_expensive` after 5 s of
+     * slices, and with `request_timeout` when the client has left.
+     */
+    next(bytes = 0): Promise<void> | undefined {
+      const slice = nextSlice(account, bytes);
+      return slice && begin(slice);
+    },
+
+    /** Resolves in a slice that no other call shares. Rejects like `next`. */
+    own: (): Promise<void> => begin(ownSlice(account)),
+
+    /** Returns the duration of the slices before the current one, in milliseconds. */
+    spent: (): number => spent,
+
+    /**
+     * Counts the bytes of the reply, instead of those counted before. Returns a promise if the account holds too many
+     * unread replies: it rejects with `vault_busy` after 5 s.
+     */
+    hold(bytes: number): Promise<void> | undefined {
+      const counted = bytes > SMALL_BYTES ? bytes : 0;
+      const more = counted - held;
+      if (more <= 0) {
+        replies.giveBack(account, -more);
+        held = counted;
+        return undefined;
+      }
+      const taken = replies.take(account, more);
+      if (taken !== undefined) {
+        return taken.then(() => {
+          held = counted;
+        });
+      }
+      held = counted;
+      return undefined;
+    },
+
+    /** Returns whether bytes of the reply are counted. They count until `release`. */
+    isHeld: (): boolean => held > 0,
+
+    release(): void {
+      replies.giveBack(account, held);
+      held = 0;
+    },
+  };
+}
+
+/**
+ * Reads values of a reply, whose bytes are counted before the values are opened. If the account must wait for room, drops
+ * the values and reads them again.
+ */
+export function* readHeld<T>(work: Work, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
+  let found: T | undefined = yield* read();
+  const waiting = work.hold(bytesOf(found));
+  if (waiting === undefined) return found;
+  found = undefined;
+  yield* settled(waiting);
+  return yield* read();
+}

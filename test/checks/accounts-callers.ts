@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckFailure } from './check.ts';
+import type { ServedVault } from './served-vault.ts';
+
+/** The sizes of written tokens. All slow bodies of 64 KiB together leave less than a small one of 24 MiB. */
+const [SMALL, LARGE] = ['x'.repeat(8 * 1024), 'x'.repeat(200 * 1024)];
+
+/** A caller beside an attack, which sends one request after another. */
+export interface Beside {
+  /** The longest wait for a reply, in milliseconds. */
+  readonly waitMs: () => number;
+  /** The statuses other than success. */
+  readonly refused: readonly number[];
+  readonly rounds: () => number;
+  /** Ends after the current round. */
+  stop(): Promise<void>;
+}
+
+/** Sends rounds of requests until it is stopped. Each request resolves to its status. */
+function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: number): Beside {
+  const refused: number[] = [];
+  let [longest, rounds, over] = [0, 0, false];
+  const running = (async () => {
+    while (!over) {
+      for (const request of requests) {
+        const asked = performance.now();
+        const status = await request();
+        longest = Math.max(longest, performance.now() - asked);
+        if (status >= 300) refused.push(status);
+        await sleep(pauseMs);
+      }
+      rounds += 1;
+    }
+  })();
+  // `stop` reports the error.
+  running.catch(() => undefined);
+  return {
+    waitMs: () => longest,
+    refused,
+    rounds: () => rounds,
+    async stop() {
+      over = true;
+      await running;
+    },
+  };
+}
+
+/** Starts an honest application, which reads a small token, and writes a small token and one of 200 KiB. */
+export async function callHonestly({ remote, everything }: ServedVault, pauseMs: number): Promise<Beside> {
+  const create = (data: string) => remote(everything, 'createToken', { body: { type: 'token', data } });
+  const id = String((await create('x')).body['id']);
+  const called = [() => remote(everything, 'getToken', { id }), () => create(SMALL), () => create(LARGE)];
+  const requests = called.map((call) => async () => {
+    try {
+      return (await call()).status;
+    } catch (error) {
+      throw new CheckFailure(`the daemon does not answer: ${error}`);
+    }
+  });
+  return callBeside(requests, pauseMs);
+}
+
+/** Starts a caller of a bare server, with bodies of the same sizes. Its waits are those that the machine causes. */
+export function callBare(url: string, pauseMs: number): Beside {
+  const send = async (body?: string) => {
+    const response = await fetch(url, body === undefined ? {} : { method: 'POST', body });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  return callBeside([() => send(), () => send(SMALL), () => send(LARGE)], pauseMs);
+}

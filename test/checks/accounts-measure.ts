@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attack } from './accounts-attacks.ts';
+import { type Beside, callBare, callHonestly } from './accounts-callers.ts';
+import type { Accounts } from './accounts-fixture.ts';
+import { type Statuses, send, type Traffic } from './accounts-traffic.ts';
+import { startBareServer } from './bare-server.ts';
+import { CheckFailure } from './check.ts';
+import { peakMiB, processorSeconds } from './process-figures.ts';
+
+const PAUSE_MS = 10;
+/** The durations without an attack and of an attack, in milliseconds. */
+const IDLE_MS = { quick: 100, full: 1_500 } as const;
+const ATTACK_MS = { quick: 500, full: 4_000 } as const;
+const MAX_MS = 20_000;
+/** The rounds of the other caller that an attack outlasts, however busy the machine is. One of them has begun before. */
+const MIN_ROUNDS = { quick: 1, full: 2 } as const;
+/** How long a client stays in the second attack, and the time after which its work must have ended. */
+const [STAY_MS, LEAVING_MS, WATCHED_MS] = [400, 1_000, 500];
+
+/** What an attack costs the daemon and others. Times are in seconds, except `waitMs` and `machineMs`. */
+export interface Cost {
+  readonly waitMs: number;
+  /** The longest wait before the attack, or of a caller of a bare server during it: the share of the machine. */
+  readonly machineMs: number;
+  readonly peakMiB: number;
+  readonly processor: number;
+  readonly seconds: number;
+  readonly refused: readonly number[];
+  readonly statuses: Statuses;
+  /** Whether each connection of the attacker got a reply. */
+  readonly isAnswered: boolean;
+  /** The share of a processor that the daemon uses a second after the client has left. */
+  readonly after: number;
+}
+
+export interface MeasureOptions {
+  readonly accounts: Omit<Accounts, 'port'>;
+  readonly quick: boolean;
+  /** The daemon's program. Default: the build of this checkout. */
+  readonly bin?: string;
+}
+
+/** Runs an attack against a fresh daemon. Rejects with a `CheckFailure` when the daemon ends. */
+export async function measureAttack(attack: Attack, { accounts, quick, bin }: MeasureOptions): Promise<Cost> {
+  const { vault } = accounts;
+  const bare = await startBareServer();
+  const pauseMs = attack.pauseMs ?? PAUSE_MS;
+  const { flags = [], nodeFlags = [] } = attack;
+  await vault.start({ flags: ['--log', 'false', ...flags], nodeFlags, ...(bin && { bin }) });
+  const callers: Beside[] = [];
+  const stop = () => Promise.all(callers.splice(0).map((caller) => caller.stop()));
+  const start = async () => {
+    const both = [await callHonestly(vault, pauseMs), callBare(bare.url, pauseMs)] as const;
+    callers.push(...both);
+    return both;
+  };
+  try {
+    const pid = vault.pid();
+    const port = Number(new URL(vault.url()).port);
+    const traffic = { port, ...attack.traffic({ ...accounts, port }, quick ? 0.2 : 1) };
+    const size = quick ? 'quick' : 'full';
+
+    const [idle] = await start();
+    await sleep(IDLE_MS[size]);
+    await stop();
+
+    const [honest, bareCaller] = await start();
+    const used = processorSeconds(pid);
+    const sender = await send(traffic);
+    const [begun, rounds] = [performance.now(), honest.rounds()];
+    const isAnswered = () => attack.untilAnswered === true && sender.replies() >= traffic.connections;
+    const ran = () => performance.now() - begun;
+    const isOver = () =>
+      !attack.untilAnswered && ran() > ATTACK_MS[size] && honest.rounds() >= rounds + MIN_ROUNDS[size];
+    while (!isAnswered() && !isOver() && ran() < MAX_MS) await sleep(20);
+    const seconds = ran() / 1000;
+    await stop();
+    const processor = processorSeconds(pid) - used;
+    const peak = peakMiB(pid);
+    sender.end();
+    return {
+      waitMs: honest.waitMs(),
+      machineMs: Math.max(idle.waitMs(), bareCaller.waitMs()),
+      peakMiB: peak,
+      processor,
+      seconds,
+      refused: honest.refused,
+      statuses: sender.statuses(),
+      isAnswered: isAnswered(),
+      after: quick && attack.bounds.processor === undefined ? 0 : await leave(pid, traffic),
+    };
+  } catch (error) {
+    if (vault.running()) throw error;
+    throw new CheckFailure(`${attack.name}: the daemon ends`);
+  } finally {
+    await Promise.allSettled([stop()]);
+    bare.close();
+    await vault.kill();
+  }
+}
+
+/** Sends the traffic once more and leaves. Resolves to the share of a processor that is used a second later. */
+async function leave(pid: number, traffic: Traffic): Promise<number> {
+  const sender = await send(traffic);
+  await sleep(STAY_MS);
+  sender.end();
+  await sleep(LEAVING_MS);
+  const used = processorSeconds(pid);
+  await sleep(WATCHED_MS);
+  return (processorSeconds(pid) - used) / (WATCHED_MS / 1000);
+}
