@@ -58,6 +58,9 @@ export function createQuota({ each, all, detail }: QuotaOptions) {
   }
 
   return {
+    /** Returns whether an account may hold this much more. Others may hold the rest. */
+    mayHold: (account: string, amount: number): boolean => (held.get(account) ?? 0) + amount <= each,
+
     /**
      * Takes an amount for an account. Returns undefined, or a promise if there is no room now: it resolves when the
      * amount was taken, and rejects with `vault_busy` after 5 s.

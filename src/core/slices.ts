@@ -34,13 +34,20 @@ function giveSlice(): void {
   if (waiting.size > 0) setImmediate(giveSlice);
 }
 
-/** Returns whether the tick has time left for another call, whatever took its time. */
-export function hasTimeLeft(): boolean {
+/** Begins a slice for the calls of a tick, whatever slices the tick has given before. */
+export function beginSlice(): void {
   if (work === undefined) {
-    work = { began: runningTime(), bytes: 0 };
     setImmediate(() => {
       work = undefined;
     });
+  }
+  work = { began: runningTime(), bytes: 0 };
+}
+
+/** Returns whether the slice has time left for another call. */
+export function hasTimeLeft(): boolean {
+  if (work === undefined) {
+    beginSlice();
     return true;
   }
   return runningTime() - work.began < SLICE_MS && work.bytes < SLICE_BYTES;

@@ -4,7 +4,7 @@ import type { Dispatch } from './dispatch.ts';
 import type { World } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
 import { Problem } from './problem.ts';
-import { hasTimeLeft } from './slices.ts';
+import { beginSlice, hasTimeLeft } from './slices.ts';
 import { isPromise } from './steps.ts';
 import { snapshotReads, type Tick } from './tick.ts';
 import { nextTick, setImmediate } from './timers.ts';
@@ -68,6 +68,7 @@ export function createTicks(
     const replies = new Map<Waiting, Reply | Promise<Reply>>();
     const wasRead = store.readNow?.((reads) => {
       if (!follower.followNow(reads)) return false;
+      beginSlice();
       ticks.now = { reads: snapshotReads(reads, store), known: new Map(), insert };
       try {
         for (const one of alternate(calls, accountOf)) {

@@ -87,6 +87,9 @@ export function createWork(account: string, replies: Quota, isAbandoned: () => b
       return undefined;
     },
 
+    /** Returns whether the account may hold a reply of this many bytes. */
+    mayHold: (bytes: number): boolean => replies.mayHold(account, bytes),
+
     /** Returns whether bytes of the reply are counted. They count until `release`. */
     isHeld: (): boolean => held > 0,
 
@@ -98,10 +101,11 @@ export function createWork(account: string, replies: Quota, isAbandoned: () => b
 }
 
 /**
- * Reads values of a reply, whose bytes are counted before the values are opened. If the account must wait for room, drops
- * the values and reads them again.
+ * Reads values of a reply, of at most `most` bytes, which are counted before the values are opened. Values must not wait
+ * in memory: if there may be no room, waits for it first; if others have taken it, drops the values and reads them again.
  */
-export function* readHeld<T>(work: Work, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
+export function* readHeld<T>(work: Work, most: number, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
+  if (!work.mayHold(most)) yield* settled(work.hold(most));
   let found: T | undefined = yield* read();
   const waiting = work.hold(bytesOf(found));
   if (waiting === undefined) return found;

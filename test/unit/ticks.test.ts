@@ -2,6 +2,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
+import { hasTimeLeft, ownSlice } from '../../src/core/slices.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
@@ -258,6 +259,25 @@ it.each([
   const replies = await Promise.all(Array.from({ length: 5 }, () => take(vault, get)));
   expect(replies.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
   expect(events).toEqual(Array.from({ length: ticks }, () => 'look'));
+});
+
+it('a tick answers calls whatever slices it has given before', async () => {
+  const { vault, apiKey } = await openRecorded();
+  let seconds = 1;
+  let isOver = false;
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  // Long work of others takes all time of each slice.
+  const others = (async () => {
+    while (!isOver) {
+      await ownSlice('other');
+      hasTimeLeft();
+      seconds += 1;
+    }
+  })();
+  const reply = await take(vault, { apiKey, params: { id: 'none' } });
+  isOver = true;
+  await others;
+  expect([reply.status, seconds]).toEqual([404, expect.toSatisfy((passed: number) => passed < 10)]);
 });
 
 it('the calls of different keys alternate', async () => {

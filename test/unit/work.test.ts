@@ -83,12 +83,25 @@ it('a reply that becomes shorter gives its bytes back', () => {
   expect(replies.take('a', 70 * KIB)).toBeUndefined();
 });
 
-it('values that must wait for room are read again', async () => {
+it('values are read only when there is room for the largest', async () => {
   const replies = quotaOf(100 * KIB);
   const other = createWork('a', replies);
+  other.hold(80 * KIB);
+  const work = createWork('a', replies);
+  const read = vi.fn(() => settled('values'));
+  const reading = runSteps(readHeld(work, 100 * KIB, read, () => 70 * KIB));
+  expect(read).not.toHaveBeenCalled();
+  other.release();
+  expect(await reading).toBe('values');
+  expect(replies.take('a', 30 * KIB)).toBeUndefined();
+});
+
+it('values that must wait for others are read again', async () => {
+  const replies = createQuota({ each: 100 * KIB, all: 150 * KIB });
+  const other = createWork('b', replies);
   other.hold(100 * KIB);
   const read = vi.fn(() => settled('values'));
-  const reading = runSteps(readHeld(createWork('a', replies), read, () => 100 * KIB));
+  const reading = runSteps(readHeld(createWork('a', replies), 100 * KIB, read, () => 100 * KIB));
   expect(read).toHaveBeenCalledTimes(1);
   other.release();
   expect(await reading).toBe('values');

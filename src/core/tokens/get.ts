@@ -1,3 +1,4 @@
+import { MAX_DATA } from '../../contract/limits.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import { settled } from '../steps.ts';
@@ -10,7 +11,7 @@ export const getToken: Handler<'getToken'> = function* ({ params: { id }, query 
   const { tenant, grants, trail, work } = caller;
   yield* settled(work.next());
   const read = () => settled(readsOf(world).findPresentedToken(tenant.record.id, id, world.clock.cutoff()));
-  const record = yield* readHeld(work, read, (found) => (found === undefined ? 0 : sealedBytes(found)));
+  const record = yield* readHeld(work, 2 * MAX_DATA, read, (found) => (found === undefined ? 0 : sealedBytes(found)));
   if (!record) throw new Problem('token_not_found');
   const presented = presentToken(tenant.keyring, grants, id, record, query.transform);
   if (!presented) throw new Problem('no_governing_rule');

@@ -67,7 +67,7 @@ function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, world: 
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, world.clock.cutoff());
   const find = () => findPage(sought, pageRequest(numbered), world);
-  const { records, total } = yield* readHeld(caller.work, find, bytesOfPage);
+  const { records, total } = yield* readHeld(caller.work, world.limits.response, find, bytesOfPage);
   return pageWith(yield* show(records, asked, sought, caller, world), total, sought, numbered);
 }
 
@@ -90,7 +90,7 @@ function* pageBehind(asked: Asked, { start, size = DEFAULT_SIZE }: Behind, calle
   const sought = soughtBy(asked, caller, world.clock.cutoff());
   const after = start === undefined ? undefined : readCursor(start);
   const find = () => settled(findAfter(sought, { after, limit: size }, world));
-  const { records, next } = yield* readHeld(caller.work, find, bytesOfPage);
+  const { records, next } = yield* readHeld(caller.work, world.limits.response, find, bytesOfPage);
   const data = yield* show(records, asked, sought, caller, world);
   return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
 }
