@@ -19,6 +19,7 @@ interface Waiting {
 
 /** Returns the calls with those of different accounts alternating, so that one account's calls do not delay another's. */
 function alternate(calls: readonly Waiting[], accountOf: Dispatch['accountOf']): readonly Waiting[] {
+  if (calls.length === 1) return calls;
   const queues = Map.groupBy(calls, ({ call }) => accountOf(call.apiKey));
   if (queues.size === 1) return calls;
   const alternating: Waiting[] = [];

@@ -1,5 +1,5 @@
 import { EXPRESSION_STEPS } from '../contract/limits.ts';
-import { createWorkBudget } from './expressions/limits.ts';
+import { createWorkBudget, type WorkBudget } from './expressions/limits.ts';
 import { Problem } from './problem.ts';
 import type { Quota } from './quota.ts';
 import { runningTime } from './running-time.ts';
@@ -24,6 +24,7 @@ export function createWork(account: string, replies: Quota, isAbandoned: () => b
   let spent = 0;
   /** The start of the current slice; undefined outside of one. */
   let began: number | undefined;
+  let steps: WorkBudget | undefined;
   /** The bytes of the reply that are counted. */
   let held = 0;
 
@@ -47,7 +48,10 @@ export function createWork(account: string, replies: Quota, isAbandoned: () => b
     isAbandoned,
 
     /** The budget of all expressions of the call together. Each expression has a budget of its own, too. */
-    steps: createWorkBudget(CALL_STEPS),
+    get steps() {
+      steps ??= createWorkBudget(CALL_STEPS);
+      return steps;
+    },
 
     /**
      * Returns undefined while the tick has time left, else the promise of a slice. Call it before each step of long
@@ -72,7 +76,8 @@ export function createWork(account: string, replies: Quota, isAbandoned: () => b
     hold(bytes: number): Promise<void> | undefined {
       const counted = bytes > SMALL_BYTES ? bytes : 0;
       const more = counted - held;
-      if (more <= 0) {
+      if (more === 0) return undefined;
+      if (more < 0) {
         replies.giveBack(account, -more);
         held = counted;
         return undefined;
