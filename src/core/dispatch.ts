@@ -18,7 +18,7 @@ import type { FoundReply, Replay } from './replay.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, type Request, validate } from './request/validate.ts';
 import { runSteps, type Steps, settled, stepsOf } from './steps.ts';
-import { createWork } from './work.ts';
+import { Work } from './work.ts';
 
 /**
  * Application types whose keys may be used in web pages (§2.5). Keys of other types are secrets that no page should
@@ -71,7 +71,7 @@ export function createDispatch(world: World) {
     let identity = yield* authenticator.identify(call.apiKey);
     const { record } = identity.application;
     call.onCaller?.(record.id, identity.account);
-    const work = createWork(identity.account, world.replies, call.isAbandoned);
+    const work = new Work(identity.account, world.replies, call.isAbandoned);
     const trail = createTrail(world.audit, call, identity);
     try {
       const row = OPERATIONS[call.operation];
@@ -95,8 +95,8 @@ export function createDispatch(world: World) {
       const answered = reply(stored ?? row, result, trace);
       yield* settled(work.hold(answered.bodyText?.length ?? 0));
       yield* settled(trail.finish());
-      if (stored === undefined && !work.isHeld()) return answered;
-      return { ...answered, ...(stored && REPLAYED), ...(work.isHeld() && { sent: work.release }) };
+      if (stored === undefined && !work.isHeld) return answered;
+      return { ...answered, ...(stored && REPLAYED), ...(work.isHeld && { sent: () => work.release() }) };
     } catch (error) {
       work.release();
       yield* settled(trail.refuse(error));

@@ -17,92 +17,97 @@ const CALL_STEPS = 400 * EXPRESSION_STEPS.base;
 const SMALL_BYTES = 64 * 1024;
 
 /** What one call uses: slices of ticks of the event loop, steps of expressions, and bytes of its reply. */
-export type Work = ReturnType<typeof createWork>;
-
-/** `isAbandoned` returns whether the client has left, so that nobody waits for the reply. */
-export function createWork(account: string, replies: Quota, isAbandoned: () => boolean = () => false) {
-  let spent = 0;
+export class Work {
+  readonly account: string;
+  /** Returns whether the client has left, so that nobody waits for the reply. */
+  readonly isAbandoned: () => boolean;
+  readonly #replies: Quota;
+  #spent = 0;
   /** The start of the current slice; undefined outside of one. */
-  let began: number | undefined;
-  let steps: WorkBudget | undefined;
+  #began: number | undefined;
+  #steps: WorkBudget | undefined;
   /** The bytes of the reply that are counted. */
-  let held = 0;
+  #held = 0;
 
-  function end(): void {
-    if (began !== undefined) spent += runningTime() - began;
-    began = undefined;
+  constructor(account: string, replies: Quota, isAbandoned: () => boolean = () => false) {
+    this.account = account;
+    this.#replies = replies;
+    this.isAbandoned = isAbandoned;
   }
 
-  async function begin(slice: Promise<void>): Promise<void> {
-    end();
-    if (spent > MAX_WORK_MS) throw new Problem('too_expensive');
+  /** The budget of all expressions of the call together. Each expression has a budget of its own, too. */
+  get steps(): WorkBudget {
+    this.#steps ??= createWorkBudget(CALL_STEPS);
+    return this.#steps;
+  }
+
+  /** The duration of the slices before the current one, in milliseconds. */
+  get spent(): number {
+    return this.#spent;
+  }
+
+  /** Whether bytes of the reply are counted. They count until `release`. */
+  get isHeld(): boolean {
+    return this.#held > 0;
+  }
+
+  /**
+   * Returns undefined while the tick has time left, else the promise of a slice. Call it before each step of long work,
+   * with the number of sealed bytes that the step opens. The promise rejects with `too_expensive` after 5 s of slices,
+   * and with `request_timeout` when the client has left.
+   */
+  next(bytes = 0): Promise<void> | undefined {
+    const slice = nextSlice(this.account, bytes);
+    return slice && this.#begin(slice);
+  }
+
+  /** Resolves in a slice that no other call shares. Rejects like `next`. */
+  own(): Promise<void> {
+    return this.#begin(ownSlice(this.account));
+  }
+
+  /**
+   * Counts the bytes of the reply, instead of those counted before. Returns a promise if the account holds too many
+   * unread replies: it rejects with `vault_busy` after 5 s.
+   */
+  hold(bytes: number): Promise<void> | undefined {
+    const counted = bytes > SMALL_BYTES ? bytes : 0;
+    const more = counted - this.#held;
+    if (more === 0) return undefined;
+    if (more < 0) this.#replies.giveBack(this.account, -more);
+    const taken = more > 0 ? this.#replies.take(this.account, more) : undefined;
+    const count = () => {
+      this.#held = counted;
+    };
+    if (taken !== undefined) return taken.then(count);
+    count();
+    return undefined;
+  }
+
+  /** Returns whether the account may hold a reply of this many bytes. */
+  mayHold(bytes: number): boolean {
+    return this.#replies.mayHold(this.account, bytes);
+  }
+
+  release(): void {
+    this.#replies.giveBack(this.account, this.#held);
+    this.#held = 0;
+  }
+
+  async #begin(slice: Promise<void>): Promise<void> {
+    this.#end();
+    if (this.#spent > MAX_WORK_MS) throw new Problem('too_expensive');
     await slice;
-    began = runningTime();
+    this.#began = runningTime();
     // A slice ends with its tick: what follows an `await` may be the time of others.
-    setImmediate(end);
-    if (isAbandoned()) throw new Problem('request_timeout');
+    setImmediate(() => this.#end());
+    if (this.isAbandoned()) throw new Problem('request_timeout');
   }
 
-  return {
-    account,
-    isAbandoned,
-
-    /** The budget of all expressions of the call together. Each expression has a budget of its own, too. */
-    get steps() {
-      steps ??= createWorkBudget(CALL_STEPS);
-      return steps;
-    },
-
-    /**
-     * Returns undefined while the tick has time left, else the promise of a slice. Call it before each step of long
-     * work, with the number of sealed bytes that the step opens. The promise rejects with `too_expensive` after 5 s of
-     * slices, and with `request_timeout` when the client has left.
-     */
-    next(bytes = 0): Promise<void> | undefined {
-      const slice = nextSlice(account, bytes);
-      return slice && begin(slice);
-    },
-
-    /** Resolves in a slice that no other call shares. Rejects like `next`. */
-    own: (): Promise<void> => begin(ownSlice(account)),
-
-    /** Returns the duration of the slices before the current one, in milliseconds. */
-    spent: (): number => spent,
-
-    /**
-     * Counts the bytes of the reply, instead of those counted before. Returns a promise if the account holds too many
-     * unread replies: it rejects with `vault_busy` after 5 s.
-     */
-    hold(bytes: number): Promise<void> | undefined {
-      const counted = bytes > SMALL_BYTES ? bytes : 0;
-      const more = counted - held;
-      if (more === 0) return undefined;
-      if (more < 0) {
-        replies.giveBack(account, -more);
-        held = counted;
-        return undefined;
-      }
-      const taken = replies.take(account, more);
-      if (taken !== undefined) {
-        return taken.then(() => {
-          held = counted;
-        });
-      }
-      held = counted;
-      return undefined;
-    },
-
-    /** Returns whether the account may hold a reply of this many bytes. */
-    mayHold: (bytes: number): boolean => replies.mayHold(account, bytes),
-
-    /** Returns whether bytes of the reply are counted. They count until `release`. */
-    isHeld: (): boolean => held > 0,
-
-    release(): void {
-      replies.giveBack(account, held);
-      held = 0;
-    },
-  };
+  #end(): void {
+    if (this.#began !== undefined) this.#spent += runningTime() - this.#began;
+    this.#began = undefined;
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { budgetFor } from '../../src/core/expressions/limits.ts';
 import { createQuota } from '../../src/core/quota.ts';
 import { runSteps, settled } from '../../src/core/steps.ts';
-import { createWork, readHeld } from '../../src/core/work.ts';
+import { readHeld, Work } from '../../src/core/work.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -12,7 +12,7 @@ const quotaOf = (each: number) => createQuota({ each, all: 10 * each });
 it('long work of one call ends after 5 s of its own slices', async () => {
   let seconds = 1;
   vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
-  const work = createWork('a', quotaOf(1));
+  const work = new Work('a', quotaOf(1));
   let slices = 0;
   const all = async () => {
     for (;;) {
@@ -23,37 +23,37 @@ it('long work of one call ends after 5 s of its own slices', async () => {
   };
   await expect(all()).rejects.toMatchObject({ code: 'too_expensive' });
   expect(slices).toBe(6);
-  expect(work.spent()).toBe(6_000);
+  expect(work.spent).toBe(6_000);
 });
 
 it('time outside of the slices of a call does not count', async () => {
   let seconds = 1;
   vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
-  const work = createWork('a', quotaOf(1));
+  const work = new Work('a', quotaOf(1));
   for (let n = 0; n < 10; n += 1) {
     const slice = work.own();
     seconds += 3;
     await slice;
   }
-  expect(work.spent()).toBe(0);
+  expect(work.spent).toBe(0);
 });
 
 it('long work ends when its client has left', async () => {
   let isAbandoned = false;
-  const work = createWork('a', quotaOf(1), () => isAbandoned);
+  const work = new Work('a', quotaOf(1), () => isAbandoned);
   await work.own();
   isAbandoned = true;
   await expect(work.own()).rejects.toMatchObject({ code: 'request_timeout' });
 });
 
 it('all expressions of a call share a budget of about two seconds', () => {
-  const { steps } = createWork('a', quotaOf(1));
+  const { steps } = new Work('a', quotaOf(1));
   for (let n = 0; n < 400; n += 1) steps.spend(64 * KIB);
   expect(() => steps.spend(1)).toThrow('takes too much work');
 });
 
 it('an expression spends from the budget of its call', () => {
-  const { steps } = createWork('a', quotaOf(1));
+  const { steps } = new Work('a', quotaOf(1));
   steps.spend(400 * 64 * KIB - 10);
   const own = budgetFor('1', steps);
   own.spend(10);
@@ -62,11 +62,11 @@ it('an expression spends from the budget of its call', () => {
 
 it('the bytes of a large reply count until it is sent, those of a small one do not', () => {
   const replies = quotaOf(100 * KIB);
-  const [first, small, second] = [1, 2, 3].map(() => createWork('a', replies));
+  const [first, small, second] = [1, 2, 3].map(() => new Work('a', replies));
   expect(first?.hold(100 * KIB)).toBeUndefined();
   expect(small?.hold(64 * KIB)).toBeUndefined();
-  expect([first?.isHeld(), small?.isHeld()]).toEqual([true, false]);
-  expect(createWork('b', replies).hold(100 * KIB)).toBeUndefined();
+  expect([first?.isHeld, small?.isHeld]).toEqual([true, false]);
+  expect(new Work('b', replies).hold(100 * KIB)).toBeUndefined();
   const waiting = second?.hold(65 * KIB);
   expect(waiting).toBeInstanceOf(Promise);
   first?.release();
@@ -75,7 +75,7 @@ it('the bytes of a large reply count until it is sent, those of a small one do n
 
 it('a reply that becomes shorter gives its bytes back', () => {
   const replies = quotaOf(100 * KIB);
-  const work = createWork('a', replies);
+  const work = new Work('a', replies);
   work.hold(100 * KIB);
   work.hold(70 * KIB);
   expect(replies.take('a', 30 * KIB)).toBeUndefined();
@@ -85,9 +85,9 @@ it('a reply that becomes shorter gives its bytes back', () => {
 
 it('values are read only when there is room for the largest', async () => {
   const replies = quotaOf(100 * KIB);
-  const other = createWork('a', replies);
+  const other = new Work('a', replies);
   other.hold(80 * KIB);
-  const work = createWork('a', replies);
+  const work = new Work('a', replies);
   const read = vi.fn(() => settled('values'));
   const reading = runSteps(readHeld(work, 100 * KIB, read, () => 70 * KIB));
   expect(read).not.toHaveBeenCalled();
@@ -98,10 +98,10 @@ it('values are read only when there is room for the largest', async () => {
 
 it('values that must wait for others are read again', async () => {
   const replies = createQuota({ each: 100 * KIB, all: 150 * KIB });
-  const other = createWork('b', replies);
+  const other = new Work('b', replies);
   other.hold(100 * KIB);
   const read = vi.fn(() => settled('values'));
-  const reading = runSteps(readHeld(createWork('a', replies), 100 * KIB, read, () => 100 * KIB));
+  const reading = runSteps(readHeld(new Work('a', replies), 100 * KIB, read, () => 100 * KIB));
   expect(read).toHaveBeenCalledTimes(1);
   other.release();
   expect(await reading).toBe('values');

@@ -76,7 +76,7 @@ async function walkToPage(
 export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'after' | 'limit'>, world: World) {
   // Find one more token, to learn whether another page follows.
   const wanted = limit + 1;
-  const isLong = () => sought.work.spent() > SHORT_PAGE_MS;
+  const isLong = () => sought.work.spent > SHORT_PAGE_MS;
   if (sought.isExact) {
     const records: PresentedToken[] = [];
     for await (const slice of walk(sought, after, world, () => ({ skip: 0, take: wanted - records.length }))) {
