@@ -6,9 +6,9 @@ import type { AuditDraft } from '../src/core/audit/ports.ts';
 import type { Store, TokenIndexes, TokenRecord } from '../src/core/ports.ts';
 import type { FoundPage, ScanPosition } from '../src/core/scan-ports.ts';
 import { HEAD_ROW } from '../src/store/postgres/audit-head.ts';
-import type { LaneMember } from '../src/store/postgres/connections.ts';
-import { prepare } from '../src/store/postgres/lane-members.ts';
+import type { QueuedWrite } from '../src/store/postgres/connections.ts';
 import { createVaultStore, openVaultStore } from '../src/store/postgres/open-vault-store.ts';
+import { prepare } from '../src/store/postgres/queued-writes.ts';
 import { inSchema } from '../src/store/postgres/schema.ts';
 import type { Row, Statement } from '../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../src/store/postgres/store-url.ts';
@@ -53,7 +53,7 @@ interface Parts {
   readonly singles: readonly Pick<Store, 'insertToken'>[];
   readonly pool: Pool;
   readonly tenant: { readonly id: string };
-  readonly maker: ReturnType<typeof makerFor>;
+  readonly samples: ReturnType<typeof sampleTokens>;
   readonly now: number;
   readonly seconds: number;
 }
@@ -64,7 +64,7 @@ type Used = Record<'client' | 'server', number>;
 const bytes = (count: number) => new Uint8Array(randomBytes(count));
 
 /** Returns the functions that make records of random bytes, which cost the store what sealed ones do. */
-function makerFor(tenantId: string, now: number) {
+function sampleTokens(tenantId: string, now: number) {
   const container = bytes(16);
   const containers = [container, ...Array.from({ length: CARD.containers - 1 }, () => bytes(16))];
   const draft = (): AuditDraft => ({ at: now, witness: START, sealed: bytes(CARD.entry) });
@@ -113,14 +113,14 @@ async function measure(
 async function singleWriter(connection: ClientConfig) {
   const client = new Client(connection);
   await client.connect();
-  const join = async <T>(member: LaneMember<T>): Promise<T> => {
-    const statements = prepare([member], { drafts: true }).flatMap(({ bound }) => bound);
+  const join = async <T>(write: QueuedWrite<T>): Promise<T> => {
+    const statements = prepare([write], { drafts: true }).flatMap(({ bound }) => bound);
     await client.query('BEGIN');
     await client.query(asQuery(HEAD_ROW.lockHead, []));
     const answers: (readonly Row[])[] = [];
     for (const [statement, values] of statements) answers.push((await client.query(asQuery(statement, values))).rows);
     await client.query('COMMIT');
-    return member.read(answers, 0).result;
+    return write.read(answers, 0).result;
   };
   // The store has added the set of the containers.
   const sets = { ensured: <T>(_tokens: unknown, write: () => Promise<T>) => write() };
@@ -149,9 +149,9 @@ const insert = (store: Pick<Store, 'insertToken'>, { token, indexes, audit }: Wr
   expectResult(store.insertToken(token, indexes, { deduplicate: false, now }, audit), (r) => r.outcome === 'inserted');
 
 /** Measures the store's calls and the same statements without it, in one round. */
-async function measureRound({ server, store, singles, pool, tenant, maker, now, seconds }: Parts, round: number) {
+async function measureRound({ server, store, singles, pool, tenant, samples, now, seconds }: Parts, round: number) {
   const countOf = (name: keyof typeof A_SECOND) => Math.ceil(A_SECOND[name] * seconds);
-  const make = () => Array.from({ length: countOf('create') }, maker.token);
+  const make = () => Array.from({ length: countOf('create') }, samples.token);
   const [own, other] = [make(), make()];
   const [create, single] = await inEitherOrder(
     round,
@@ -171,12 +171,12 @@ async function measureRound({ server, store, singles, pool, tenant, maker, now, 
         expectResult(pool.query(query(n)), ({ rows }) => rows.length === 1),
       ),
   );
-  const patches = own.slice(0, countOf('patch')).map(maker.patched);
+  const patches = own.slice(0, countOf('patch')).map(samples.patched);
   const patch = await measure(server, patches.length, CONNECTIONS, (n) => {
     const { token, indexes, audit } = at(patches, n);
     return expectResult(store.replaceToken(token, indexes, { revision: 1, now }, audit), Boolean);
   });
-  const tombstones = patches.map(({ token }) => [tombstoneOf(token), token.revision, maker.draft()] as const);
+  const tombstones = patches.map(({ token }) => [tombstoneOf(token), token.revision, samples.draft()] as const);
   const removal = await measure(server, tombstones.length, CONNECTIONS, (n) =>
     expectResult(store.deleteToken(...at(tombstones, n)), Boolean),
   );
@@ -184,11 +184,11 @@ async function measureRound({ server, store, singles, pool, tenant, maker, now, 
 }
 
 /** Measures the first page, a page from the middle by its cursor, and the total of a filter that most tokens match. */
-async function measureLists({ server, store, tenant, maker, now }: Parts, middle: ScanPosition | undefined) {
+async function measureLists({ server, store, tenant, samples, now }: Parts, middle: ScanPosition | undefined) {
   const filter = { tenant_id: tenant.id, all: [] };
   const walk = (after: ScanPosition | undefined) =>
     store.walkTokens(filter, { after, limit: WALKED, skip: 0, take: PAGE + 1 }, now);
-  const counted = { ...filter, all: [{ index_in: [maker.container] }] };
+  const counted = { ...filter, all: [{ index_in: [samples.container] }] };
   let total = 0;
   async function timed(call: () => Promise<Pick<FoundPage, 'records'> & Partial<FoundPage>>) {
     const [started, before] = [performance.now(), server.seconds()];
@@ -211,13 +211,13 @@ async function measureLists({ server, store, tenant, maker, now }: Parts, middle
 }
 
 /** Creates `count` tokens; returns the position of one in the middle, and the bytes of the log for a create. */
-async function fill({ server, store, maker, now }: Parts, count: number) {
+async function fill({ server, store, samples, now }: Parts, count: number) {
   let middle: ScanPosition | undefined;
   const readLog = async () =>
     Number((await server.query<{ at: string }>(`SELECT pg_current_wal_insert_lsn() - '0/0' AS at`))[0]?.at);
   const before = await readLog();
   await measure(server, count, CONNECTIONS, (n) => {
-    const made = maker.token();
+    const made = samples.token();
     if (n === count >> 1) middle = { id: made.token.id, created_at: made.token.created_at };
     return insert(store, made, now);
   });
@@ -257,8 +257,8 @@ export async function measureStore(server: BenchServer, options: Record<'rounds'
   try {
     const tenant = await addTenant(store);
     const now = Date.now();
-    const maker = makerFor(tenant.id, now);
-    const parts = { server, store, singles, pool, tenant, maker, now, seconds };
+    const samples = sampleTokens(tenant.id, now);
+    const parts = { server, store, singles, pool, tenant, samples, now, seconds };
     const { middle, log } = await fill(parts, tokens);
     await indexLog(store);
     const sizes = await server.sizes(SCHEMA, tokens);

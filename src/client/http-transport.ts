@@ -3,7 +3,7 @@ import { isError } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { checkSocketPath } from '../core/socket-path.ts';
-import { clearTimeout, endOfTurn, setTimeout } from '../core/timers.ts';
+import { clearTimeout, endOfTick, setTimeout } from '../core/timers.ts';
 
 /** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
@@ -79,8 +79,8 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
         const { signal } = late;
         const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
         const body = await response.body.bytes();
-        // undici releases the connection only in the next turn. A request before that would open another connection.
-        await endOfTurn();
+        // undici releases the connection only in the next tick. A request before that would open another connection.
+        await endOfTick();
         return { status: response.statusCode, headers: response.headers, body };
       } catch (error) {
         throw unreachable(url, error, late.signal.aborted ? timeoutMs : undefined);

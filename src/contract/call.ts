@@ -31,7 +31,7 @@ export interface Call {
   readonly bodyText?: string | undefined;
   /**
    * Returns the body; used instead of `bodyText`, because the daemon reads bodies only from callers that may send them.
-   * Returns a promise while the body is arriving, and the same body on every call. Its bytes count for the account.
+   * Returns a promise while the body is incomplete, and the same body on every call. Its bytes count for the account.
    * Fails with the problems `vault_busy` and `request_timeout`.
    */
   readonly readBody?: ((account: string) => SentBody | Promise<SentBody>) | undefined;
@@ -44,7 +44,7 @@ export interface Call {
    * refuse the call. May be called several times in one call.
    */
   readonly onCaller?: ((applicationId: string, account: string) => void) | undefined;
-  /** Returns whether the client has left. Long work then ends. */
+  /** Returns whether the client has disconnected. Long work then ends. */
   readonly isAbandoned?: (() => boolean) | undefined;
   /** The trace id, which is the `instance` of a problem body; generated when absent. */
   readonly traceId?: string | undefined;

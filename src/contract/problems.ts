@@ -37,7 +37,7 @@ export const PROBLEMS = {
   },
   too_expensive: {
     status: 400,
-    detail: 'The call takes too much work; ask for less, or list by cursor (start).',
+    detail: 'The call takes too long. Request less, or list by cursor (start).',
   },
   unauthenticated: { status: 401, detail: 'The API key is missing, malformed, unknown or no longer valid.' },
   console_locked: { status: 401, detail: 'The console is locked; open it from its link.' },

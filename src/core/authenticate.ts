@@ -5,7 +5,7 @@ import { type OpenedApplication, openApplication } from './applications/applicat
 import { isReplaced } from './applications/application-key-codec.ts';
 import { latestEnd } from './applications/latest-end.ts';
 import type { Stamp } from './audit/follower.ts';
-import type { Identity, World } from './handler.ts';
+import type { Context, Identity } from './handler.ts';
 import { isExpired } from './is-expired.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
@@ -27,14 +27,14 @@ interface Entry {
  * Every invalid key gets the same 401. Identities are cached until the follower passes an entry about their
  * records. A regenerated key therefore fails on the next call, whichever process regenerated the key.
  */
-export function createAuthenticator(world: World) {
+export function createAuthenticator(context: Context) {
   const cache = new Map<string, Entry>();
-  /** The loads in progress, by the end of the audit and key: calls of one turn that use the same key share one load. */
+  /** The loads in progress, by the end of the audit and key: calls of one tick that use the same key share one load. */
   const loading = new Map<string, Promise<Entry>>();
 
   function loadOnce(keyHash: Uint8Array, now: Instant): Promise<Entry> {
-    const name = `${world.follower.known().sequence} ${nameOf(keyHash)}`;
-    const shared = loading.get(name) ?? load(world, keyHash, now).finally(() => loading.delete(name));
+    const name = `${context.follower.known().sequence} ${nameOf(keyHash)}`;
+    const shared = loading.get(name) ?? load(context, keyHash, now).finally(() => loading.delete(name));
     loading.set(name, shared);
     return shared;
   }
@@ -42,7 +42,7 @@ export function createAuthenticator(world: World) {
   function find(keyHash: Uint8Array): Entry | undefined {
     const name = nameOf(keyHash);
     const entry = cache.get(name);
-    if (entry === undefined || world.follower.isUnchanged(entry.stamp)) return entry;
+    if (entry === undefined || context.follower.isUnchanged(entry.stamp)) return entry;
     cache.delete(name);
     return undefined;
   }
@@ -53,23 +53,25 @@ export function createAuthenticator(world: World) {
   }
 
   function hasEnded({ identity: { key }, expires_at }: Entry): boolean {
-    if (key.expires_at !== undefined && key.expires_at <= world.clock.cutoff()) return true;
+    if (key.expires_at !== undefined && key.expires_at <= context.clock.cutoff()) return true;
     if (expires_at === undefined) return false;
-    return expires_at <= world.clock.cutoff() || expires_at > latestEnd(world.clock.now());
+    return expires_at <= context.clock.cutoff() || expires_at > latestEnd(context.clock.now());
   }
 
   function live(entry: Entry): Identity {
     if (hasEnded(entry)) throw new Problem('unauthenticated');
-    world.activity.noteKey(entry.identity.key);
+    context.activity.noteKey(entry.identity.key);
     return entry.identity;
   }
 
-  /** Returns the cached identity of a key, which a tick looks up once. Throws `unauthenticated` if the key has ended. */
+  /**
+   * Returns the cached identity of a key, which a tick looks up once. Throws `unauthenticated` if the key has ended.
+   */
   function cached(apiKey: string): Identity | undefined {
-    const { now: tick } = world.ticks;
+    const { now: tick } = context.ticks;
     const known = tick?.known.get(apiKey);
     if (known !== undefined) return known;
-    const entry = find(world.keyring.apiKeyHash(apiKey));
+    const entry = find(context.keyring.apiKeyHash(apiKey));
     if (entry === undefined) return undefined;
     const identity = live(entry);
     tick?.known.set(apiKey, identity);
@@ -81,12 +83,12 @@ export function createAuthenticator(world: World) {
     *identify(apiKey: string | undefined): Steps<Identity> {
       if (!hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
       // A tick has followed the audit.
-      if (world.ticks.now === undefined) yield* settled(world.follower.follow());
+      if (context.ticks.now === undefined) yield* settled(context.follower.follow());
       const known = cached(apiKey);
       if (known !== undefined) return known;
       if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
-      const keyHash = world.keyring.apiKeyHash(apiKey);
-      const entry = yield* settled(loadOnce(keyHash, world.clock.cutoff()));
+      const keyHash = context.keyring.apiKeyHash(apiKey);
+      const entry = yield* settled(loadOnce(keyHash, context.clock.cutoff()));
       keep(keyHash, entry);
       return live(entry);
     },
@@ -106,11 +108,11 @@ function nameOf(keyHash: Uint8Array): string {
   return Buffer.from(keyHash).toString('latin1');
 }
 
-async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<Entry> {
-  const { sequence } = world.follower.known();
-  const authority = await world.store.findAuthority(keyHash, now);
+async function load(context: Context, keyHash: Uint8Array, now: Instant): Promise<Entry> {
+  const { sequence } = context.follower.known();
+  const authority = await context.store.findAuthority(keyHash, now);
   if (!authority) throw new Problem('unauthenticated');
-  const keyring = world.keyring.openTenant(authority.tenant.id, authority.keys);
+  const keyring = context.keyring.openTenant(authority.tenant.id, authority.keys);
   const tenant = openTenant(keyring, authority.application.tenant_id, authority.tenant);
   const application = openApplication(keyring, authority.application.id, authority.application);
   const { key } = authority;
@@ -118,15 +120,15 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   if (!isOwn || isReplaced(keyring, key, application.details.keys_from)) throw new Problem('integrity_failure');
   const { id: tenant_id } = tenant.record;
   const keys = authority.keys.map(({ key_id }) => key_id);
-  await requireCurrent(world, 'tenant', { ...tenant.record, tenant_id, keys });
-  await requireCurrent(world, 'application', application.record);
-  await requireCurrent(world, 'application_key', key);
-  const parent = await parentOf(world, application.record, keyring, now);
-  const minting = parent ? await mintingKeyOf(world, application.record, parent, keyring, now) : [];
+  await requireCurrent(context, 'tenant', { ...tenant.record, tenant_id, keys });
+  await requireCurrent(context, 'application', application.record);
+  await requireCurrent(context, 'application_key', key);
+  const parent = await parentOf(context, application.record, keyring, now);
+  const minting = parent ? await mintingKeyOf(context, application.record, parent, keyring, now) : [];
   const within = parent && grantsOf(parent);
   const grants = createGrants(application.details, within);
   const applications = [application.record, ...(parent ? [parent.record] : [])];
-  const stamp = world.follower.stampOf(tenant_id, sequence, [
+  const stamp = context.follower.stampOf(tenant_id, sequence, [
     ...applications.map(({ id, revision }) => ({ table: 'application' as const, id, revision })),
     ...[key, ...minting].map(({ id, revision }) => ({ table: 'application_key' as const, id, revision })),
   ]);
@@ -138,7 +140,10 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
 }
 
 /** Rejects with `write_conflict` when the record has changed since it was read; the call is then repeated. */
-async function requireCurrent({ follower }: World, ...read: Parameters<World['follower']['isCurrent']>): Promise<void> {
+async function requireCurrent(
+  { follower }: Context,
+  ...read: Parameters<Context['follower']['isCurrent']>
+): Promise<void> {
   if (!(await follower.isCurrent(...read))) throw new Problem('write_conflict');
 }
 
@@ -147,7 +152,7 @@ async function requireCurrent({ follower }: World, ...read: Parameters<World['fo
  * the key has ended: the application ended with it.
  */
 async function mintingKeyOf(
-  { store, follower }: World,
+  { store, follower }: Context,
   { parent_key_id, tenant_id }: ApplicationRecord,
   { record, details }: OpenedApplication,
   keyring: TenantKeyring,
@@ -162,15 +167,15 @@ async function mintingKeyOf(
 
 /** Resolves to the creator of an expiring application. Rejects with `unauthenticated` when it no longer exists. */
 async function parentOf(
-  world: World,
+  context: Context,
   { parent_id, tenant_id }: ApplicationRecord,
   keyring: TenantKeyring,
   now: Instant,
 ): Promise<OpenedApplication | undefined> {
   if (parent_id === undefined) return undefined;
-  const parent = await world.store.findApplication(tenant_id, parent_id, now);
+  const parent = await context.store.findApplication(tenant_id, parent_id, now);
   if (!parent) throw new Problem('unauthenticated');
-  await requireCurrent(world, 'application', parent);
+  await requireCurrent(context, 'application', parent);
   return openApplication(keyring, parent.id, parent);
 }
 
@@ -179,8 +184,8 @@ async function parentOf(
  * applications. A management application grants permissions that it does not hold, so its own do not limit. Rejects
  * with `unauthenticated` when the creator no longer exists.
  */
-export async function parentGrants(world: World, child: ApplicationRecord, keyring: TenantKeyring, now: Instant) {
-  const parent = await parentOf(world, child, keyring, now);
+export async function parentGrants(context: Context, child: ApplicationRecord, keyring: TenantKeyring, now: Instant) {
+  const parent = await parentOf(context, child, keyring, now);
   return parent && grantsOf(parent);
 }
 

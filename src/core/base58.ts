@@ -6,8 +6,8 @@ const BASE = BASE58_ALPHABET.length;
  * The number of digits converted in one step. The remainder of a step stays below 58^5 < 2^30, and below 2^53 with the
  * next 16 bits behind it, where numbers are exact and faster than bigints.
  */
-const GROUP_PLACES = 5;
-const GROUP = BASE ** GROUP_PLACES;
+const GROUP_DIGITS = 5;
+const GROUP = BASE ** GROUP_DIGITS;
 const WORD = 2 ** 16;
 
 /** Returns the base 58 text of bytes, read as a big-endian number; each leading zero byte becomes a leading `1`. */
@@ -24,7 +24,7 @@ export function base58(bytes: Uint8Array): string {
       rest = value - quotient * GROUP;
     }
     while (words[first] === 0) first += 1;
-    for (let place = 0; place < GROUP_PLACES; place += 1) {
+    for (let position = 0; position < GROUP_DIGITS; position += 1) {
       codes.push(BASE58_ALPHABET.charCodeAt(rest % BASE));
       rest = Math.floor(rest / BASE);
     }

@@ -2,10 +2,10 @@ import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, type ResultOf } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
-import { createTrail, type Trail } from './audit/trail.ts';
+import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { freshKeySteps } from './fresh-keys.ts';
-import type { Caller, Handler, Identity, Shown, World } from './handler.ts';
+import type { Caller, Context, Handler, Identity, ReplyBody } from './handler.ts';
 import { HANDLERS, loadReplays } from './handlers.ts';
 import { createIdempotency } from './idempotency.ts';
 import { isLonger } from './is-longer.ts';
@@ -27,15 +27,15 @@ import { Work } from './work.ts';
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
 /**
- * The operations whose handlers put bodies in line and read them one at a time. The bodies wait as text: parsed JSON
- * takes ten times the memory, and the garbage collector copies it again and again while it waits.
+ * The operations whose handlers queue bodies and parse them one at a time. Queued bodies stay text: parsed JSON takes ten
+ * times the memory, and the garbage collector copies it repeatedly while it waits.
  */
 const READ_LATER: ReadonlySet<OperationId> = new Set(['tokenize', 'detokenize']);
 
 const REPLAYED = { replayed: true } as const;
 
 const UNSHOWN =
-  'The request with this idempotency key succeeded, but a record of its reply is gone, has changed or is out of reach.';
+  'The request with this idempotency key succeeded, but a record of its reply is gone, has changed or is no longer visible.';
 
 export type Dispatch = ReturnType<typeof createDispatch>;
 
@@ -43,9 +43,9 @@ export type Dispatch = ReturnType<typeof createDispatch>;
  * Creates the path from Call to Reply that every operation takes on both targets. The order of the steps decides which
  * error a caller sees first (decisions §1): a caller learns nothing about a body or a token before authentication.
  */
-export function createDispatch(world: World) {
-  const authenticator = createAuthenticator(world);
-  const idempotency = createIdempotency(world);
+export function createDispatch(context: Context) {
+  const authenticator = createAuthenticator(context);
+  const idempotency = createIdempotency(context);
 
   return {
     /** Returns the reply to a call, or its promise if the call must wait. Never fails. */
@@ -54,16 +54,16 @@ export function createDispatch(world: World) {
   };
 
   function* dispatch(call: Call): Steps<Reply> {
-    const trace = traceOf(call, world.random);
+    const trace = traceOf(call, context.random);
     try {
-      return yield* freshKeySteps(world.keyring, () => answer(call, trace));
+      return yield* freshKeySteps(context.keyring, () => answer(call, trace));
     } catch (error) {
       return failed(error, trace);
     }
   }
 
   function failed(failure: unknown, { traceId }: Trace): Reply {
-    if (!(failure instanceof Problem) || failure.status >= 500) world.reportError(failure, traceId);
+    if (!(failure instanceof Problem) || failure.status >= 500) context.reportError(failure, traceId);
     return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), traceId);
   }
 
@@ -71,8 +71,8 @@ export function createDispatch(world: World) {
     let identity = yield* authenticator.identify(call.apiKey);
     const { record } = identity.application;
     call.onCaller?.(record.id, identity.account);
-    const work = new Work(identity.account, world.replies, call.isAbandoned);
-    const trail = createTrail(world.audit, call, identity);
+    const work = new Work(identity.account, context.replies, call.isAbandoned);
+    const recorder = createAuditRecorder(context.audit, call, identity);
     try {
       const row = OPERATIONS[call.operation];
       throwIf(refusal(identity, row, call));
@@ -80,26 +80,31 @@ export function createDispatch(world: World) {
       const sent = yield* settled(sending);
       // Parsing a body and answering it take time.
       const slice = sent.bodyText === undefined ? undefined : work.next();
-      yield* settled(slice);
+      if (slice !== undefined) yield slice;
       if (sent !== sending || slice !== undefined) {
-        // A body may take seconds to arrive or to get its slice, and the key may expire meanwhile.
+        // The key may expire while the body arrives or waits for its slice.
         identity = yield* authenticator.identify(call.apiKey);
         throwIf(refusal(identity, row, call));
       }
       const caller = identity;
       const request = idempotency.requestOf(call, sent, caller.application.record);
       const stored = request && (yield* settled(idempotency.find(request, caller.tenant.keyring)));
-      const run = (trail: Trail) => perform(call.operation, call, sent, { ...caller, trail, work }, stored);
+      const run = (recorder: AuditRecorder) =>
+        perform(call.operation, call, sent, { ...caller, recorder, work }, stored);
       const isFirst = request !== undefined && stored === undefined;
-      const result = yield* isFirst ? idempotency.run(request, call, caller.tenant.keyring, trail, run) : run(trail);
+      const result = yield* isFirst
+        ? idempotency.run(request, call, caller.tenant.keyring, recorder, run)
+        : run(recorder);
       const answered = reply(stored ?? row, result, trace);
-      yield* settled(work.hold(answered.bodyText?.length ?? 0));
-      yield* settled(trail.finish());
+      const room = work.hold(answered.bodyText?.length ?? 0, stored === undefined && recorder.hasChanged());
+      if (room !== undefined) yield room;
+      const recorded = recorder.finish();
+      if (recorded !== undefined) yield recorded;
       if (stored === undefined && !work.isHeld) return answered;
       return { ...answered, ...(stored && REPLAYED), ...(work.isHeld && { sent: () => work.release() }) };
     } catch (error) {
       work.release();
-      yield* settled(trail.refuse(error));
+      yield* settled(recorder.refuse(error));
       throw error;
     }
   }
@@ -110,23 +115,23 @@ export function createDispatch(world: World) {
     sent: SentBody,
     caller: Caller,
     stored?: FoundReply,
-  ): Steps<Shown<ResultOf<Id>> | JsonText> {
+  ): Steps<ReplyBody<ResultOf<Id>> | JsonText> {
     const row: Operation = OPERATIONS[id];
     const bodies = row.body && (yield* settled(nowOrLoaded(loadBodyValidators)));
-    const read = () => validate(id, row, call, parseBody(row, sent, world.limits, call.mediaType), bodies);
+    const read = () => validate(id, row, call, parseBody(row, sent, context.limits, call.mediaType), bodies);
     const request = READ_LATER.has(id) ? readLater(read) : read();
     if (stored !== undefined) return yield* replay(id, stored, request, caller);
     const handler: Handler<Id> = yield* settled(nowOrLoaded(HANDLERS[id]));
-    return yield* stepsOf(handler(request, caller, world));
+    return yield* stepsOf(handler(request, caller, context));
   }
 
   /** Returns the result of a retry. Fails with `idempotency_mismatch` when it can no longer be shown. */
   function* replay<Id extends OperationId>(id: Id, stored: FoundReply, request: Request<Id>, caller: Caller) {
     const replays: { readonly [Each in OperationId]?: Replay<Each> } = yield* settled(nowOrLoaded(loadReplays));
     const replayed = replays[id];
-    const shown = replayed && (yield* stepsOf(replayed(stored, request, caller, world)));
-    if (shown !== undefined) return shown;
-    const ids = stored.ids.filter((_, place) => stored.found?.[place] === undefined);
+    const body = replayed && (yield* stepsOf(replayed(stored, request, caller, context)));
+    if (body !== undefined) return body;
+    const ids = stored.ids.filter((_, position) => stored.found?.[position] === undefined);
     throw new Problem('idempotency_mismatch', { detail: UNSHOWN, ids });
   }
 
@@ -139,7 +144,7 @@ export function createDispatch(world: World) {
     trace: Trace,
   ): Reply {
     const bodyText = result === undefined ? undefined : stringifyJson(result);
-    if (bodyText !== undefined && isLonger(bodyText, world.limits.response)) {
+    if (bodyText !== undefined && isLonger(bodyText, context.limits.response)) {
       throw new Problem('result_too_large', {
         errors: { size: ['must be smaller, because these items exceed the size limit of a response'] },
       });
@@ -169,11 +174,11 @@ interface Trace {
  */
 function traceOf({ traceId: sent }: Call, random: Random): Trace {
   if (sent !== undefined) return { traceId: sent, sent };
-  let made: string | undefined;
+  let generated: string | undefined;
   return {
     get traceId() {
-      made ??= random.id();
-      return made;
+      generated ??= random.id();
+      return generated;
     },
     sent,
   };

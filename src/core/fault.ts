@@ -11,7 +11,7 @@ export function isShortage(error: unknown): boolean {
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly hint: string | undefined;
-  /** Lines to print below the message when several places are wrong. */
+  /** Lines to print below the message when several parts are wrong. */
   readonly details: readonly string[];
 
   constructor(

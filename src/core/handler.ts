@@ -5,32 +5,30 @@ import type { Grants } from './access/grants.ts';
 import type { ApplicationKeyRecord } from './application-ports.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Audit } from './audit/audit.ts';
+import type { AuditRecorder } from './audit/audit-recorder.ts';
 import type { Follower } from './audit/follower.ts';
 import type { LogWatch } from './audit/log-watch.ts';
-import type { Trail } from './audit/trail.ts';
 import type { Clock } from './clock.ts';
 import type { JsonText } from './json/stringify.ts';
 import type { Keyring, Random, Store } from './ports.ts';
 import type { Quota } from './quota.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Request } from './request/validate.ts';
-import type { Made } from './steps.ts';
+import type { StepsOrPromise } from './steps.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
 import type { TickHolder } from './tick.ts';
 import type { Activity } from './tokens/activity.ts';
 import type { Work } from './work.ts';
 
-/**
- * A result in which an opened value may still be JSON text. Optional members may be undefined and are then not printed.
- */
-export type Shown<T> = Json extends T
+/** The body of a reply. Its opened values may be JSON text. Optional members may be undefined and are then not printed. */
+export type ReplyBody<T> = Json extends T
   ? Json | JsonText
   : T extends readonly (infer I)[]
-    ? readonly (Shown<I> | (I extends object ? JsonText : never))[]
+    ? readonly (ReplyBody<I> | (I extends object ? JsonText : never))[]
     : T extends object
       ? {
           readonly [K in keyof T]:
-            | Shown<T[K]>
+            | ReplyBody<T[K]>
             | (NonNullable<T[K]> extends object ? JsonText : never)
             | (object extends Pick<T, K> ? undefined : never);
         }
@@ -43,8 +41,8 @@ export type Shown<T> = Json extends T
 export type Handler<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
-  world: World,
-) => Made<Shown<ResultOf<Id>> | JsonText>;
+  context: Context,
+) => StepsOrPromise<ReplyBody<ResultOf<Id>> | JsonText>;
 
 /** An API key with its owner: the application, its tenant with its keys, and its grants. */
 export interface Identity {
@@ -58,12 +56,12 @@ export interface Identity {
 
 /** The caller of one call. */
 export interface Caller extends Identity {
-  readonly trail: Trail;
+  readonly recorder: AuditRecorder;
   readonly work: Work;
 }
 
 /** The core's dependencies. */
-export interface World {
+export interface Context {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;

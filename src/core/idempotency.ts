@@ -1,9 +1,9 @@
 import type { Call, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, takesIdempotencyKey } from '../contract/operations.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
+import type { AuditRecorder, ChangeResult } from './audit/audit-recorder.ts';
 import type { DraftedReply } from './audit/ports.ts';
-import type { ChangeResult, Trail } from './audit/trail.ts';
-import type { World } from './handler.ts';
+import type { Context } from './handler.ts';
 import type { ApplicationRecord, TenantKeyring } from './ports.ts';
 import { invalid, Problem } from './problem.ts';
 import type { FoundReply } from './replay.ts';
@@ -20,7 +20,7 @@ type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash
  * Creates the functions that perform a change with an idempotency key only once. Stores what a retry needs with the
  * change, in the same commit. Does not store a failure, or a success without a change.
  */
-export function createIdempotency({ store, keyring, clock }: Pick<World, 'store' | 'keyring' | 'clock'>) {
+export function createIdempotency({ store, keyring, clock }: Pick<Context, 'store' | 'keyring' | 'clock'>) {
   /**
    * The idempotency keys whose first call runs in this process. If two processes run the same call, the store rejects
    * the later commit.
@@ -68,8 +68,8 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
       request: KeyedRequest,
       { operation }: Pick<Call, 'operation'>,
       tenantKeys: TenantKeyring,
-      trail: Trail,
-      work: (trail: Trail) => Steps<T>,
+      recorder: AuditRecorder,
+      work: (recorder: AuditRecorder) => Steps<T>,
     ): Steps<T> {
       const key = Buffer.from(request.key_hash).toString('base64url');
       if (running.has(key)) throw new Problem('idempotency_in_progress', { retryAfter: 1 });
@@ -82,13 +82,13 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
           return { reply: sealReply(tenantKeys, { ...request, created_at: clock.now() }, contents) };
         };
         return yield* work({
-          ...trail,
+          ...recorder,
           changed(entities, revision, result) {
-            const draft = trail.changed(entities, revision, result);
+            const draft = recorder.changed(entities, revision, result);
             return { ...draft, ...replyTo(entities, result) };
           },
           changedAuthority(entities, revision, result) {
-            const draft = trail.changedAuthority(entities, revision, result);
+            const draft = recorder.changedAuthority(entities, revision, result);
             return { ...draft, ...replyTo(entities, result) };
           },
         });

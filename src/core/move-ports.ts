@@ -27,8 +27,8 @@ export interface LastRow {
   readonly link: Uint8Array;
 }
 
-/** The state of a place, as a move finds it. `sealed` is the last row of the audit. */
-export type FoundPlace =
+/** The state of a location, as a move finds it. `sealed` is the last row of the audit. */
+export type FoundLocation =
   | { readonly state: 'empty' }
   /** A vault that this code serves. */
   | { readonly state: 'vault'; readonly vaultId: string }
@@ -58,12 +58,12 @@ export interface MakeCopy {
   check(store: Store): Promise<void>;
 }
 
-/** The place of a vault: a file or a database. Rejects with the faults of opening a vault. */
-export interface MovePlace {
+/** The location of a vault: a file or a database. Rejects with the faults of opening a vault. */
+export interface MoveLocation {
   /** The path, or the URL without its parameters. */
   readonly shown: string;
-  /** Resolves to what is in the place. A file that was left does not count as the target of another move. */
-  find(role: 'source' | 'target'): Promise<FoundPlace>;
+  /** Resolves to what is in the location. A file that was left does not count as the target of another move. */
+  find(role: 'source' | 'target'): Promise<FoundLocation>;
   /** Resolves to whether the audit of the vault has a row with these sealed bytes. */
   hasRow(sealed: Uint8Array): Promise<boolean>;
   /** Opens the vault. With `keep`, other processes may change it, and the rows are those of one moment. */
@@ -72,7 +72,7 @@ export interface MovePlace {
   makeCopy(header: VaultHeader, make: MakeCopy): Promise<void>;
   /** Removes the copy of an unfinished move. */
   removeCopy(): Promise<void>;
-  /** Makes the copy the vault of this place. */
+  /** Makes the copy the vault of this location. */
   finishCopy(): Promise<void>;
   /** Makes the source of an unfinished move serve again. */
   takeBack(): Promise<void>;

@@ -1,10 +1,10 @@
 import { Problem } from './problem.ts';
 import { clearTimeout, setTimeout } from './timers.ts';
 
-/** The maximum wait for room in a quota, in milliseconds. */
+/** The maximum wait for a quota, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
-/** The amount of one thing that all callers of a process hold at a time, such as bytes of replies. */
+/** A limit of what the accounts of a process hold at a time, such as bytes of replies. */
 export type Quota = ReturnType<typeof createQuota>;
 
 interface Waiting {
@@ -27,7 +27,7 @@ export function createQuota({ each, all, detail }: QuotaOptions) {
   const waiting = new Set<Waiting>();
   let total = 0;
 
-  function hasRoom(account: string, amount: number): boolean {
+  function fits(account: string, amount: number): boolean {
     const own = held.get(account) ?? 0;
     return (own === 0 || own + amount <= each) && (total === 0 || total + amount <= all);
   }
@@ -43,6 +43,7 @@ export function createQuota({ each, all, detail }: QuotaOptions) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
       waiting.delete(one);
+      admit();
       reject(new Problem('vault_busy', { retryAfter: 1, ...(detail && { detail }) }));
     }, MAX_WAIT_MS);
     const one: Waiting = {
@@ -57,29 +58,43 @@ export function createQuota({ each, all, detail }: QuotaOptions) {
     return promise;
   }
 
+  /** Admits those who have room. The amounts of an account keep their order: small ones would starve a large one. */
+  function admit(): void {
+    const blocked = new Set<string>();
+    for (const one of waiting) {
+      if (blocked.has(one.account)) continue;
+      if (!fits(one.account, one.amount)) {
+        blocked.add(one.account);
+        continue;
+      }
+      waiting.delete(one);
+      add(one.account, one.amount);
+      one.admit();
+    }
+  }
+
   return {
     /** Returns whether an account may hold this much more. Others may hold the rest. */
     mayHold: (account: string, amount: number): boolean => (held.get(account) ?? 0) + amount <= each,
 
     /**
-     * Takes an amount for an account. Returns undefined, or a promise if there is no room now: it resolves when the
-     * amount was taken, and rejects with `vault_busy` after 5 s.
+     * Takes an amount for an account, in the order of its calls. Returns undefined, or a promise if there is no room now:
+     * it resolves when the amount was taken, and rejects with `vault_busy` after 5 s.
      */
     take(account: string, amount: number): Promise<void> | undefined {
-      if (!hasRoom(account, amount)) return wait(account, amount);
+      const isFirst = ![...waiting].some((one) => one.account === account);
+      if (!isFirst || !fits(account, amount)) return wait(account, amount);
       add(account, amount);
       return undefined;
     },
 
+    /** Takes an amount that exists already, whether there is room or not. */
+    takeNow: add,
+
     giveBack(account: string, amount: number): void {
       if (amount === 0) return;
       add(account, -amount);
-      for (const one of waiting) {
-        if (!hasRoom(one.account, one.amount)) continue;
-        waiting.delete(one);
-        add(one.account, one.amount);
-        one.admit();
-      }
+      admit();
     },
   };
 }

@@ -13,12 +13,12 @@ export interface Rate {
  */
 export type RateLimit = (name: string) => Problem | undefined;
 
-/** The minimum number of names at which a limit looks for those that it may forget. */
+/** The minimum number of names before a limit forgets those whose bucket is full. */
 const MIN_NAMES = 1_024;
 
 /**
- * Creates a limit of the calls of each name, such as an account or a network. It is a token bucket that holds the calls
- * of one period, and fills evenly. `now` returns the time in milliseconds.
+ * Creates a limit of the calls of each name, such as an account or a network. Each name has a token bucket that holds
+ * the calls of one period and refills evenly. `now` returns the time in milliseconds.
  */
 export function createRateLimit({ calls, ms }: Rate, now = runningTime): RateLimit {
   const interval = ms / calls;

@@ -3,13 +3,13 @@ import { checkApplicationKey } from './applications/application-key-codec.ts';
 import { removeWith } from './applications/removal.ts';
 import { namesOf } from './audit/audit-event.ts';
 import { removalEvents } from './audit/removal-events.ts';
-import type { World } from './handler.ts';
+import type { Context } from './handler.ts';
 import type { ExpiredRow, ExpiringRecords, Instant, TenantKeyring } from './ports.ts';
 import { isDamage, Problem } from './problem.ts';
 import { recordColumns } from './tokens/clear-columns.ts';
 import { openPresented } from './tokens/token-codec.ts';
 
-type Parts = Pick<World, 'store' | 'keyring' | 'audit' | 'follower'>;
+type Parts = Pick<Context, 'store' | 'keyring' | 'audit' | 'follower'>;
 
 type Remove<Found> = (record: Found, keyring: TenantKeyring, parts: Parts, now: Instant) => Promise<boolean>;
 
@@ -22,8 +22,8 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
     const { tenant_id, id, type, created_at, revision } = record;
     const columns = recordColumns(record);
     openPresented(tenant, id, record, columns);
-    const left = { tenant_id, id, type, created_by: columns.created_by, created_at, deleted_at };
-    const tombstone = { ...left, mac: keyring.tombstoneMac(left) };
+    const kept = { tenant_id, id, type, created_by: columns.created_by, created_at, deleted_at };
+    const tombstone = { ...kept, mac: keyring.tombstoneMac(kept) };
     const event = { action: 'expireToken', status: 200, tenant_id, ...namesOf([record]) } as const;
     return store.deleteToken(tombstone, revision, audit.draft(event));
   },
@@ -51,7 +51,7 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
   },
 };
 
-/** The outcome for an expired row. `left`: another caller has changed or removed the record meanwhile. */
+/** The outcome for an expired row. `remaining`: another caller has changed or removed the record meanwhile. */
 export type Expiration = 'removed' | 'remaining' | 'damaged';
 
 /**

@@ -1,11 +1,11 @@
 import type { OPERATIONS, OperationId, ResultOf } from '../contract/operations.ts';
 import { replayCreateKey, replayIssued, replayUpdateApplication } from './applications/replay.ts';
-import type { Caller, Shown, World } from './handler.ts';
+import type { Caller, Context, ReplyBody } from './handler.ts';
 import type { JsonText } from './json/stringify.ts';
 import type { Instant } from './ports.ts';
 import type { ReplyContents } from './reply-codec.ts';
 import type { Request } from './request/validate.ts';
-import type { Made } from './steps.ts';
+import type { StepsOrPromise } from './steps.ts';
 import { showTenant } from './tenants/tenant-codec.ts';
 import { replayCreateToken, replayUpdateToken } from './tokens/replay.ts';
 import { replayTokenize } from './tokens/tokenize.ts';
@@ -27,15 +27,15 @@ export interface FoundReply extends ReplyContents {
 
 /**
  * A function that answers a retry of a change: from the records as they are now, by the caller's rules of now, in the
- * form of the operation. Its result is undefined when a record is gone, has expired or is out of the caller's reach, and
- * when the application of a new API key has another revision.
+ * form of the operation. Its result is undefined when a record is gone, has expired or is not visible to the caller,
+ * and when the application of a new API key has another revision.
  */
 export type Replay<Id extends OperationId> = (
   found: FoundReply,
   request: Request<Id>,
   caller: Caller,
-  world: World,
-) => Made<Shown<ResultOf<Id>> | JsonText | undefined>;
+  context: Context,
+) => StepsOrPromise<ReplyBody<ResultOf<Id>> | JsonText | undefined>;
 
 /** How a retry of each operation is answered. A missing operation does not compile. */
 export const REPLAYS: { readonly [Id in KeyedOperationId]: Replay<Id> } = {

@@ -10,7 +10,7 @@ export interface ReplyContents {
   /** The ids of the records in the reply, in order. */
   readonly ids: readonly string[];
   /**
-   * The tokens that the call found instead of creating them: their revisions, by the place in `ids`. A caller that
+   * The tokens that the call found instead of creating them: their revisions, by the position in `ids`. A caller that
    * cannot read such a token must not learn its fingerprint after a change.
    */
   readonly found?: Readonly<Record<string, number>> | undefined;

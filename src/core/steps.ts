@@ -1,29 +1,31 @@
 /**
- * Work in steps, which yields each promise that it must wait for. Up to the first promise it runs synchronously, so that
- * a tick of the event loop can answer many calls from one snapshot.
+ * Steps of work: a generator that yields each promise that it must wait for. It runs synchronously up to its first
+ * promise, so a tick of the event loop can answer many calls from one snapshot.
  */
 export type Steps<T> = Generator<PromiseLike<unknown>, T, unknown>;
 
 type Promised<T> = T | PromiseLike<T>;
 
+/** Returns whether a value is a promise. */
 export function isPromise<T>(value: Promised<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }
 
-/** Waits for a promise. Returns any other value at once. */
+/** Waits for a promise. Returns any other value at once. A step that needs no result yields the promise itself. */
 export function* settled<T>(value: Promised<T>): Steps<T> {
   // The cast is safe: `runSteps` passes the result of the promise that was yielded.
   return isPromise(value) ? ((yield value) as T) : value;
 }
 
 /** Work that is written as steps or as a promise. */
-export type Made<T> = Promise<T> | Steps<T>;
+export type StepsOrPromise<T> = Promise<T> | Steps<T>;
 
-export function stepsOf<T>(made: Made<T>): Steps<T> {
-  return 'then' in made ? settled(made) : made;
+/** Returns the steps of work that is written in either way. */
+export function stepsOf<T>(work: StepsOrPromise<T>): Steps<T> {
+  return 'then' in work ? settled(work) : work;
 }
 
-/** Performs the steps, and returns their result; a promise if they must wait. */
+/** Runs the steps. Returns their result, or its promise if the steps must wait. */
 export function runSteps<T>(steps: Steps<T>): T | Promise<T> {
   const { done, value } = steps.next();
   return done ? value : goOn(steps, value);

@@ -1,12 +1,12 @@
 import type { AuditedChange } from './audit/audit.ts';
-import type { Identity, World } from './handler.ts';
+import type { Context, Identity } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
 import type { Store } from './ports.ts';
 import type { SnapshotReads } from './scan-ports.ts';
 
 /** A tick of the event loop in which several calls are answered from one snapshot. */
 export interface Tick {
-  /** Reads of the snapshot. They return a promise of the store when the snapshot cannot answer. */
+  /** Reads the snapshot. Returns a promise of the store when the snapshot cannot answer. */
   readonly reads: TokenReads;
   /** The cached identities that were found in this tick, by API key. */
   readonly known: Map<string, Identity>;
@@ -17,7 +17,7 @@ export interface Tick {
   insert(token: NewToken, change: AuditedChange): Promise<boolean>;
 }
 
-/** Holds the tick whose calls run at this moment; nothing after its first promise. */
+/** Holds the tick whose calls run now. A call leaves its tick at its first promise. */
 export interface TickHolder {
   now: Tick | undefined;
 }
@@ -32,11 +32,14 @@ export type TokenReads = {
 };
 
 /** Returns the reads of the tick, or those of the store outside of one. */
-export function readsOf({ ticks, store }: Pick<World, 'ticks' | 'store'>): TokenReads {
+export function readsOf({ ticks, store }: Pick<Context, 'ticks' | 'store'>): TokenReads {
   return ticks.now?.reads ?? store;
 }
 
-/** Returns the reads of a snapshot. After an error of the snapshot, `store` reads again: it can wait and names the problem. */
+/**
+ * Returns the reads of a snapshot. When a read fails, `store` repeats it: the store can wait for a lock and reports the
+ * problem.
+ */
 export function snapshotReads(reads: SnapshotReads, store: TokenReads): TokenReads {
   return {
     findPresentedToken(...args) {

@@ -1,7 +1,7 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
 import type { AuditedChange } from './audit/audit.ts';
 import type { Dispatch } from './dispatch.ts';
-import type { World } from './handler.ts';
+import type { Context } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
 import { Problem } from './problem.ts';
 import { beginSlice, hasTimeLeft } from './slices.ts';
@@ -17,7 +17,7 @@ interface Waiting {
   readonly answered: (reply: Reply) => void;
 }
 
-/** Returns the calls with those of different accounts alternating, so that one account's calls do not delay another's. */
+/** Returns the calls in round robin by account, so that one account's calls do not delay another's. */
 function alternate(calls: readonly Waiting[], accountOf: Dispatch['accountOf']): readonly Waiting[] {
   if (calls.length === 1) return calls;
   const queues = Map.groupBy(calls, ({ call }) => accountOf(call.apiKey));
@@ -36,17 +36,17 @@ function alternate(calls: readonly Waiting[], accountOf: Dispatch['accountOf']):
 const isCreate = ({ call }: Waiting): boolean => call.operation === 'createToken';
 
 /**
- * Creates a function that collects the calls of one tick of the event loop and answers them together at its end, with one
- * look at the audit, one snapshot and one write. A call sees every change that was committed before the call arrived. A
- * call that must wait leaves the tick at its first promise.
+ * Creates a function that collects the calls of one tick of the event loop and answers them together at its end: it
+ * follows the audit once, opens one snapshot and makes one write. A call sees every change that was committed before the
+ * call arrived. A call that must wait leaves the tick at its first promise.
  *
- * Several creates go first, so that the writer thread writes them while this thread answers the other calls. Of many
- * creates, a tick leaves half to the next tick: the writer thread then writes the first half while this thread prepares
- * the second. A tick also leaves the calls to the next one for which it has no time left.
+ * Several creates go first, so that the writer thread writes them while this thread answers the other calls. When there
+ * are many, a tick answers half of them: the writer thread writes these while this thread prepares the others. A tick
+ * that has no time left leaves its other calls to the next tick.
  */
 export function createTicks(
   { answer, accountOf }: Dispatch,
-  { store, audit, clock, follower, ticks }: World,
+  { store, audit, clock, follower, ticks }: Context,
 ): NonNullable<Client['take']> {
   let waiting: Waiting[] = [];
 
@@ -54,7 +54,7 @@ export function createTicks(
     const calls = waiting;
     waiting = [];
     const creates = calls.filter(isCreate);
-    // This thread itself may write a single token, so the other calls must not wait for it.
+    // This thread may write a single token itself, so the other calls must not wait for it.
     if (creates.length < 2) answerAll(calls);
     else {
       answerAll(creates);
@@ -64,47 +64,50 @@ export function createTicks(
   }
 
   function answerAll(calls: readonly Waiting[]): void {
-    const { tokens, insert, write } = jointInsert();
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
-    const replies = new Map<Waiting, Reply | Promise<Reply>>();
+    const joint = createJointInsert();
+    const replies: (Reply | Promise<Reply>)[] = [];
+    let ordered = calls;
+    beginSlice();
     const wasRead = store.readNow?.((reads) => {
       if (!follower.followNow(reads)) return false;
-      beginSlice();
-      ticks.now = { reads: snapshotReads(reads, store), known: new Map(), insert };
+      ticks.now = { reads: snapshotReads(reads, store), known: new Map(), insert: joint.insert };
       try {
-        for (const one of alternate(calls, accountOf)) {
-          if (tokens.length >= most || !hasTimeLeft()) break;
-          replies.set(one, answer(one.call));
+        ordered = alternate(calls, accountOf);
+        for (const { call } of ordered) {
+          if (joint.size() >= most || !hasTimeLeft()) break;
+          replies.push(answer(call));
         }
       } finally {
         ticks.now = undefined;
       }
       return true;
     });
-    write();
+    joint.write();
     // Send replies after the snapshot ends: a slow client must not keep it open.
-    for (const [one, reply] of replies) send(reply, one);
-    for (const one of calls) {
-      if (replies.has(one)) continue;
-      if (wasRead) wait(one);
-      else send(answer(one.call), one);
+    for (const [index, one] of ordered.entries()) {
+      if (wasRead && index >= replies.length) wait(one);
+      else send(replies[index] ?? answer(one.call), one);
     }
   }
 
-  /** Returns `insert` of a tick, and `write`, which writes the tokens together. */
-  function jointInsert() {
-    const tokens: NewToken[] = [];
-    const changes: AuditedChange[] = [];
+  /** Collects the tokens of a tick, and writes them together. */
+  function createJointInsert() {
+    let joint: { readonly tokens: NewToken[]; readonly changes: AuditedChange[] } | undefined;
     const { promise: written, resolve } = Promise.withResolvers<boolean>();
     const insert: Tick['insert'] = (token, change) => {
-      tokens.push(token);
-      changes.push(change);
+      joint ??= { tokens: [], changes: [] };
+      joint.tokens.push(token);
+      joint.changes.push(change);
       return written;
     };
-    const write = () => {
-      if (tokens.length > 0) resolve(insertAll(tokens, changes));
+    return {
+      insert,
+      size: () => joint?.tokens.length ?? 0,
+      write: () => {
+        if (joint !== undefined) resolve(insertAll(joint.tokens, joint.changes));
+      },
     };
-    return { tokens, insert, write };
   }
 
   async function insertAll(tokens: readonly NewToken[], changes: readonly AuditedChange[]): Promise<boolean> {

@@ -7,14 +7,14 @@
 
 type Task = () => void;
 /** A task of `setImmediate`, or a timer of Node. */
-export interface Turn {
+export interface TaskHandle {
   unref(): this;
 }
 type Scheduled = 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval';
 
 interface Timers extends Pick<typeof globalThis, Scheduled> {
-  setImmediate(task: Task): Turn;
-  clearImmediate(turn: Turn | undefined): void;
+  setImmediate(task: Task): TaskHandle;
+  clearImmediate(task: TaskHandle | undefined): void;
 }
 
 /** The parts of `node:process` that this module uses; the page of the console is compiled without Node's types. */
@@ -89,11 +89,11 @@ function machineNow(): () => number {
 export function sleep(ms: number, { ref = true } = {}): Promise<void> {
   return new Promise((resolve) => {
     const timer: unknown = setTimeout(resolve, ms);
-    if (!ref) (timer as Turn).unref();
+    if (!ref) (timer as TaskHandle).unref();
   });
 }
 
-/** Resolves after this turn of the event loop. */
-export function endOfTurn(): Promise<void> {
+/** Resolves after this tick of the event loop. */
+export function endOfTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -67,21 +67,40 @@ export class Work {
   }
 
   /**
-   * Counts the bytes of the reply, instead of those counted before. Returns a promise if the account holds too many
-   * unread replies: it rejects with `vault_busy` after 5 s.
+   * Returns undefined while the slice of `own` goes on, else the promise of another one. Call it before the work that
+   * follows a read: a store that waits for a server has ended the slice.
    */
-  hold(bytes: number): Promise<void> | undefined {
+  still(): Promise<void> | undefined {
+    return this.#began === undefined ? this.own() : undefined;
+  }
+
+  /**
+   * Counts the bytes of the reply, instead of those counted before. Returns a promise if the account holds too many
+   * unread replies: it rejects with `vault_busy` after 5 s, and with `request_timeout` when the client has left. Does
+   * not wait if the call has made a change, nor if bytes are already counted: two calls that need more would wait for
+   * each other.
+   */
+  hold(bytes: number, hasChanged = false): Promise<void> | undefined {
     const counted = bytes > SMALL_BYTES ? bytes : 0;
     const more = counted - this.#held;
     if (more === 0) return undefined;
-    if (more < 0) this.#replies.giveBack(this.account, -more);
-    const taken = more > 0 ? this.#replies.take(this.account, more) : undefined;
-    const count = () => {
-      this.#held = counted;
-    };
-    if (taken !== undefined) return taken.then(count);
-    count();
+    if (more > 0 && this.#held === 0 && !hasChanged) {
+      const waiting = this.#replies.take(this.account, more);
+      if (waiting !== undefined) {
+        return waiting.then(() => {
+          this.#held = counted;
+          this.endIfAbandoned();
+        });
+      }
+    } else if (more > 0) this.#replies.takeNow(this.account, more);
+    else this.#replies.giveBack(this.account, -more);
+    this.#held = counted;
     return undefined;
+  }
+
+  /** Throws `request_timeout` when the client has left. Long waits call it at their end. */
+  endIfAbandoned(): void {
+    if (this.isAbandoned()) throw new Problem('request_timeout');
   }
 
   /** Returns whether the account may hold a reply of this many bytes. */
@@ -101,7 +120,7 @@ export class Work {
     this.#began = runningTime();
     // A slice ends with its tick: what follows an `await` may be the time of others.
     setImmediate(() => this.#end());
-    if (this.isAbandoned()) throw new Problem('request_timeout');
+    this.endIfAbandoned();
   }
 
   #end(): void {

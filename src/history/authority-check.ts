@@ -2,7 +2,7 @@ import { addDigests } from '../core/audit/digest.ts';
 import { addedBy, type FollowKeys } from '../core/audit/follow-rows.ts';
 import { isOfAuthority } from '../core/audit/record-digest.ts';
 import { digestOfState, type LogState } from '../core/audit/sums.ts';
-import type { PlacedEvent } from '../core/audit/walk-audit.ts';
+import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 
 /**
  * Returns a check of the digests and of the rows of authority that the witnesses name, from a row on with the state
@@ -20,19 +20,19 @@ export function createAuthorityCheck(keyring: FollowKeys, from: number, state: L
 
   return {
     /** Returns what is wrong with the row of an event; undefined if nothing is. `sumOf` is that of a tenant before it. */
-    next(placed: PlacedEvent, sumOf: (tenantId: string) => bigint): string | undefined {
-      const { n, sequence, event, witness } = placed;
+    next(positioned: PositionedEvent, sumOf: (tenantId: string) => bigint): string | undefined {
+      const { n, sequence, event, witness } = positioned;
       const isOwn = isOfAuthority(event);
       if (n === 1 && witness.sequence >= from && lastUpTo(witness.sequence) !== witness.authority) {
         return `names row ${witness.authority}, which is not the last change of authority before it`;
       }
-      if (isOwn !== (placed.digest !== undefined)) {
+      if (isOwn !== (positioned.digest !== undefined)) {
         return isOwn ? 'changes authority, but has no digest' : 'has a digest, but changes no authority';
       }
-      if (placed.digest === undefined) return undefined;
+      if (positioned.digest === undefined) return undefined;
       const expected = addDigests(digest, addedBy(keyring, [event], sumOf));
-      digest = placed.isLast ? placed.digest : expected;
-      if (!placed.isLast) return undefined;
+      digest = positioned.isLast ? positioned.digest : expected;
+      if (!positioned.isLast) return undefined;
       rows.push(sequence);
       if (witness.sequence !== sequence - 1) return 'is not the row that was written at its position';
       return digest === expected ? undefined : 'contradicts the entries before it';

@@ -59,9 +59,9 @@ async function compareOnce(parts: LogParts, only: string | undefined): Promise<C
   const scanned = new Map([...authority].map(([id, sum]) => [id, { authority: sum, tokens: 0n }]));
   const records = createSums(keyring, { ...NO_RECORDS, tenants: scanned });
   let head: AuditHead = read.head;
-  for await (const placed of walkAudit(parts, read.head)) {
-    for (const each of [sums, records, slices]) each.apply(placed);
-    head = placed;
+  for await (const positioned of walkAudit(parts, read.head)) {
+    for (const each of [sums, records, slices]) each.apply(positioned);
+    head = positioned;
   }
   const found = [...read.bad, ...contradictionsOf(sums)].filter(({ table, id }) => isFoundIn(only, table, id));
   for (const { table, id, what } of found) findings.push({ table, id, what });

@@ -1,7 +1,7 @@
 import { authorityRecords } from '../core/audit/authority-records.ts';
 import type { Base } from '../core/audit/base.ts';
 import { changesOf, isOfAuthority, type RecordChange, removesTenant } from '../core/audit/record-digest.ts';
-import type { PlacedEvent } from '../core/audit/walk-audit.ts';
+import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/key-holder-ports.ts';
 import { type LogParts, walkLog } from './read-log.ts';
 import { createSlices } from './slices.ts';
@@ -61,7 +61,7 @@ export async function nameRecords(parts: LogParts, base: Base, tenantId: string)
     else before.revision = change.to;
   }
 
-  function apply({ event, sequence }: PlacedEvent): void {
+  function apply({ event, sequence }: PositionedEvent): void {
     if (event.tenant_id !== tenantId) return;
     if (removesTenant(event)) {
       if (sequence <= scanned) {
@@ -92,7 +92,7 @@ export async function nameRecords(parts: LogParts, base: Base, tenantId: string)
     }
   }
 
-  for await (const placed of walkLog(parts, base)) apply(placed);
+  for await (const positioned of walkLog(parts, base)) apply(positioned);
   for (const [key, row] of rows) {
     const found = named.get(key);
     if (found === undefined || found.revision === NEVER) {

@@ -6,7 +6,7 @@ import { createFollower, type Follower } from '../core/audit/follower.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { createSums } from '../core/audit/sums.ts';
-import { BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, type PositionedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Instant } from '../core/ports.ts';
 import { nextSlice } from '../core/slices.ts';
@@ -23,7 +23,7 @@ export interface PruneParts extends Pick<LogParts, 'store' | 'keyring'> {
   readonly follower: Pick<Follower, 'follow'>;
   readonly audit: Pick<Audit, 'draft'>;
   /** Pauses between two batches. */
-  readonly rest: () => Promise<void>;
+  readonly yieldToLoop: () => Promise<void>;
 }
 
 /** Returns the archive for the rows that follow `after`, up to `through`. */
@@ -38,10 +38,11 @@ export interface Pruned {
 }
 
 /**
- * Moves the oldest entries of the audit, those before `before`, to a new archive, in this order: writes and verifies the
- * archive, appends an entry, and moves the base forward in steps, each of which removes the rows before it. A killed prune
- * loses nothing, and its log begins with a complete base. With `reuse`, an existing archive of the same rows replaces the
- * new one. `rows` is the number of rows of a step. Rejects with the faults `damaged`, `file_exists` and `conflict`.
+ * Moves the oldest entries of the audit, those before `before`, to a new archive, in this order: writes and verifies
+ * the archive, appends an entry, and moves the base forward in steps, each of which removes the rows before it. A
+ * killed prune loses nothing, and its log begins with a complete base. With `reuse`, an existing archive of the same
+ * rows replaces the new one. `rows` is the number of rows of a step. Rejects with the faults `damaged`, `file_exists`
+ * and `conflict`.
  */
 export async function pruneAudit(
   parts: PruneParts,
@@ -101,10 +102,10 @@ async function rangeBefore(parts: PruneParts, base: Base, before: Instant): Prom
   let [through, row] = [after, after];
   let isOver = false;
   const sums = createSums(parts.keyring, base.state);
-  for await (const placed of walkAudit(parts, base)) {
-    const { sequence, link, at } = placed;
+  for await (const positioned of walkAudit(parts, base)) {
+    const { sequence, link, at } = positioned;
     await nextSlice();
-    sums.apply(placed);
+    sums.apply(positioned);
     // Only these entries prove that records were altered before.
     const [first] = sums.contradictions();
     if (first !== undefined) throw new BrokenAudit(first, 'contradicts the entries before it');
@@ -125,12 +126,12 @@ async function moveBase(
   through: AuditHead,
   { archive, rows }: { readonly archive: string; readonly rows: number },
 ): Promise<void> {
-  const { store, keyring, rest } = parts;
+  const { store, keyring, yieldToLoop } = parts;
   const limited = { ...store, auditHead: async () => ({ ...through, at: 0 }) };
   const sums = createSums(keyring, from.state);
   let { latest } = from;
   let base: AuditHead = from;
-  let row: PlacedEvent[] = [];
+  let row: PositionedEvent[] = [];
   const blinds = new Map<string, Uint8Array>();
 
   /** Ends a row. Moves the base to it after enough rows. */
@@ -149,14 +150,14 @@ async function moveBase(
     if (!(await store.moveBase(base, next, [...blinds.values()]))) throw prunedMeanwhile();
     base = next;
     blinds.clear();
-    await rest();
+    await yieldToLoop();
   }
 
-  for await (const placed of walkAudit({ store: limited, keyring }, from)) {
-    if (placed.sequence !== row[0]?.sequence) await endRow();
-    row.push(placed);
-    latest = Math.max(latest, placed.at);
-    sums.apply(placed);
+  for await (const positioned of walkAudit({ store: limited, keyring }, from)) {
+    if (positioned.sequence !== row[0]?.sequence) await endRow();
+    row.push(positioned);
+    latest = Math.max(latest, positioned.at);
+    sums.apply(positioned);
   }
   await endRow();
 }

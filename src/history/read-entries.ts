@@ -1,5 +1,5 @@
 import { type Base, readBase } from '../core/audit/base.ts';
-import { BrokenAudit, lastEvents, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, lastEvents, type PositionedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import type { ArchiveFile } from './audit-archive.ts';
 import { type ArchivedRows, type LogParts, prunedMeanwhile, walkLog } from './read-log.ts';
 
@@ -10,7 +10,7 @@ type EntryParts = Pick<LogParts, 'store' | 'keyring'>;
  * Throws `BrokenAudit` at the first altered entry, the fault `conflict` if a prune removes rows meanwhile, and the faults of
  * `readArchives`.
  */
-export async function* readEntries(parts: EntryParts, files: readonly ArchiveFile[]): AsyncGenerator<PlacedEvent> {
+export async function* readEntries(parts: EntryParts, files: readonly ArchiveFile[]): AsyncGenerator<PositionedEvent> {
   const { archives, base } = await openArchives(parts, files);
   try {
     yield* walkLog({ ...parts, archives }, base);
@@ -26,10 +26,10 @@ export async function* readEntries(parts: EntryParts, files: readonly ArchiveFil
  */
 export async function lastEntries(
   parts: EntryParts,
-  wanted: (placed: PlacedEvent) => boolean,
+  wanted: (positioned: PositionedEvent) => boolean,
   limit: number,
   files: readonly ArchiveFile[],
-): Promise<readonly PlacedEvent[]> {
+): Promise<readonly PositionedEvent[]> {
   const { archives, base } = await openArchives(parts, files);
   const found = [...(await lastEvents(parts, wanted, limit))];
   if (archives.length > 0 && (await readBase(parts)).sequence !== base.sequence) throw prunedMeanwhile();
@@ -44,12 +44,12 @@ export async function lastEntries(
 async function lastOfArchive(
   { keyring }: EntryParts,
   archive: ArchivedRows,
-  wanted: (placed: PlacedEvent) => boolean,
+  wanted: (positioned: PositionedEvent) => boolean,
   limit: number,
-): Promise<readonly PlacedEvent[]> {
-  let kept: PlacedEvent[] = [];
-  for await (const placed of walkAudit({ store: archive, keyring }, archive.after)) {
-    if (wanted(placed)) kept.push(placed);
+): Promise<readonly PositionedEvent[]> {
+  let kept: PositionedEvent[] = [];
+  for await (const positioned of walkAudit({ store: archive, keyring }, archive.after)) {
+    if (wanted(positioned)) kept.push(positioned);
     if (kept.length >= 2 * limit) kept = kept.slice(-limit);
   }
   return kept.slice(-limit).toReversed();

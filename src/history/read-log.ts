@@ -3,7 +3,7 @@ import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, LoggedRow } from '../core/audit/ports.ts';
 import { createSeenRows } from '../core/audit/seen-rows.ts';
 import { createSums, encodeState, type Sums } from '../core/audit/sums.ts';
-import { type AuditReadParts, BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { type AuditReadParts, BrokenAudit, type PositionedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding } from '../core/key-holder-ports.ts';
 import type { Keyring, Store } from '../core/ports.ts';
@@ -29,7 +29,7 @@ export interface LogParts extends AuditReadParts {
   readonly store: Store;
   readonly keyring: Keyring;
   /** Awaited from time to time, so that calls need not wait. */
-  readonly rest?: (() => Promise<void>) | undefined;
+  readonly yieldToLoop?: (() => Promise<void>) | undefined;
   /** The number of rows of a table in one read. */
   readonly sliceRows?: number | undefined;
   /** All pruned rows, oldest first. Default: the base replaces them. */
@@ -68,19 +68,19 @@ export async function untilUnpruned<T>(parts: Pick<LogParts, 'store' | 'keyring'
 export async function* walkLog(
   parts: LogParts,
   base: Base,
-  each: (from: 'archives' | 'log', placed: PlacedEvent) => void | Promise<void> = () => undefined,
-): AsyncGenerator<PlacedEvent> {
+  each: (from: 'archives' | 'log', positioned: PositionedEvent) => void | Promise<void> = () => undefined,
+): AsyncGenerator<PositionedEvent> {
   const { archives = [], keyring } = parts;
   const seen = createSeenRows();
   for (const store of archives) {
-    for await (const placed of walkAudit({ store, keyring }, store.after, seen)) {
-      await each('archives', placed);
-      yield placed;
+    for await (const positioned of walkAudit({ store, keyring }, store.after, seen)) {
+      await each('archives', positioned);
+      yield positioned;
     }
   }
-  for await (const placed of walkAudit(parts, base, seen)) {
-    await each('log', placed);
-    yield placed;
+  for await (const positioned of walkAudit(parts, base, seen)) {
+    await each('log', positioned);
+    yield positioned;
   }
 }
 
@@ -111,17 +111,17 @@ async function readOnce(parts: LogParts, base: Base): Promise<ReadLog> {
     isInArchives = false;
   }
 
-  for await (const placed of walkLog(parts, base)) {
-    if (placed.sequence > base.sequence) {
+  for await (const positioned of walkLog(parts, base)) {
+    if (positioned.sequence > base.sequence) {
       compareBase();
-      await index.expect(placed);
-      head = placed;
+      await index.expect(positioned);
+      head = positioned;
     }
-    const wrong = authority.next(placed, (tenantId) => sums.sumsOf(tenantId).authority);
-    if (wrong !== undefined) found(placed.sequence, wrong);
+    const wrong = authority.next(positioned, (tenantId) => sums.sumsOf(tenantId).authority);
+    if (wrong !== undefined) found(positioned.sequence, wrong);
     entries += 1;
-    denials += placed.event.counted?.count ?? 0;
-    sums.apply(placed);
+    denials += positioned.event.counted?.count ?? 0;
+    sums.apply(positioned);
   }
   compareBase();
   bad.push(...(await index.findings(head)));
@@ -141,7 +141,7 @@ async function indexCheck(parts: LogParts, first: number) {
   const { store, keyring } = parts;
   const end = await store.logIndexEnd();
   const log = logCheck(parts, first, end);
-  let row: PlacedEvent[] = [];
+  let row: PositionedEvent[] = [];
 
   async function endRow(): Promise<void> {
     const sequence = row[0]?.sequence ?? end + 1;
@@ -151,12 +151,12 @@ async function indexCheck(parts: LogParts, first: number) {
   }
 
   return {
-    async expect(placed: PlacedEvent): Promise<void> {
-      if (row[0]?.sequence !== placed.sequence) {
+    async expect(positioned: PositionedEvent): Promise<void> {
+      if (row[0]?.sequence !== positioned.sequence) {
         await endRow();
         row = [];
       }
-      row.push(placed);
+      row.push(positioned);
     },
 
     async findings(head: AuditHead): Promise<readonly BadEntry[]> {
@@ -166,14 +166,16 @@ async function indexCheck(parts: LogParts, first: number) {
   };
 }
 
-/** The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects. */
+/**
+ * The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects.
+ */
 const BATCH = 100;
 const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
 /** Returns a check of the rows of the log index between `first` and its end. Pass the expected rows in order. */
 function logCheck(parts: LogParts, first: number, end: number) {
-  const { store, rest } = parts;
+  const { store, yieldToLoop } = parts;
   const missing: number[] = [];
   const count = (upTo: number) => store.countLogIndex(Math.min(upTo, end));
   let waiting: LoggedRow[] = [];
@@ -183,7 +185,7 @@ function logCheck(parts: LogParts, first: number, end: number) {
     missing.push(...(await store.findUnlogged(waiting)));
     waiting = [];
     held = 0;
-    await rest?.();
+    await yieldToLoop?.();
   }
 
   return {

@@ -1,7 +1,7 @@
 import { addDigests } from '../core/audit/digest.ts';
 import type { EndedRecord } from '../core/audit/ports.ts';
 import { changesOf, digestOf, type RecordChange, removesTenant } from '../core/audit/record-digest.ts';
-import type { PlacedEvent } from '../core/audit/walk-audit.ts';
+import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Keyring, Store } from '../core/ports.ts';
 
 /** The tables that are read in slices, because they may have millions of rows. */
@@ -22,7 +22,7 @@ interface Slice {
 
 interface SliceParts {
   readonly store: Pick<Store, 'revisionsOf'>;
-  readonly rest?: (() => Promise<void>) | undefined;
+  readonly yieldToLoop?: (() => Promise<void>) | undefined;
   /** The number of rows in a slice. */
   readonly sliceRows?: number | undefined;
 }
@@ -48,7 +48,7 @@ export function createSlices(keyring: Pick<Keyring, 'recordHash'>) {
   return {
     /** Reads all slices of a tenant. `each` gets their rows. */
     async read(
-      { store, rest = async () => undefined, sliceRows = SLICE_ROWS }: SliceParts,
+      { store, yieldToLoop = async () => undefined, sliceRows = SLICE_ROWS }: SliceParts,
       tenantId: string,
       each: (table: SlicedTable, row: EndedRecord) => void = () => undefined,
     ): Promise<void> {
@@ -65,13 +65,13 @@ export function createSlices(keyring: Pick<Keyring, 'recordHash'>) {
           }
           after = rows.length < sliceRows ? undefined : rows.at(-1)?.id;
           slices[table].push({ head, sum, to: after === undefined ? undefined : Buffer.from(after) });
-          await rest();
+          await yieldToLoop();
         }
       }
     },
 
     /** Applies an entry to the slices that were read before it was written. */
-    apply({ event, sequence }: Pick<PlacedEvent, 'event' | 'sequence'>): void {
+    apply({ event, sequence }: Pick<PositionedEvent, 'event' | 'sequence'>): void {
       const { tenant_id = '' } = event;
       if (event.action === 'resetTokens' || removesTenant(event)) {
         const all = Object.values(tenants.get(tenant_id) ?? {}).flat();

@@ -63,8 +63,7 @@ export function createHostCheck({
   host: ownHost,
   hostNames = [],
 }: Pick<DaemonOptions, 'host' | 'hostNames'>): (host: string) => boolean {
-  const names = new Set(['127.0.0.1', 'localhost', '[::1]']);
-  if (!isEveryAddress(ownHost)) names.add(hostOf(urlHost(ownHost)) ?? ownHost);
+  const names = new Set(['127.0.0.1', 'localhost', '[::1]', hostOf(urlHost(ownHost)) ?? ownHost]);
   const domains = new Set<string>();
   for (const name of hostNames.map(parseHostName)) {
     if (name.startsWith('*.')) domains.add(name.slice(1));

@@ -4,7 +4,7 @@ import type { SentBody } from '../contract/call.ts';
 import { freeBytes } from '../core/free-bytes.ts';
 import { Problem } from '../core/problem.ts';
 import type { Quota } from '../core/quota.ts';
-import { clearInterval, setInterval } from '../core/timers.ts';
+import { clearInterval, setImmediate, setInterval } from '../core/timers.ts';
 
 const EMPTY: SentBody = {};
 const TOO_LARGE: SentBody = { bodyFault: 'too_large' };
@@ -43,16 +43,24 @@ export function readBody(
   response: ServerResponse,
   { limit, bodies, account = '' }: ReadOptions,
 ): SentBody | Promise<SentBody> {
-  const length = announcedLength(request);
+  const length = request.complete ? request.readableLength : announcedLength(request);
   if (length === 0) return EMPTY;
   if (length !== undefined && length > limit) return TOO_LARGE;
   if (response.destroyed) throw gone();
-  const bytes = length ?? limit;
-  const waiting = bodies.take(account, bytes);
-  const giveBack = () => bodies.giveBack(account, bytes);
+  let held = length ?? limit;
+  const waiting = bodies.take(account, held);
   if (waiting === undefined) response.once('close', giveBack);
-  if (waiting === undefined && request.complete) return arrived(request, limit);
-  return arriving();
+  return waiting === undefined && request.complete ? arrived(request) : arriving();
+
+  /** Gives back all bytes but the first `kept` ones. */
+  function shrink(kept: number): void {
+    const more = Math.max(0, held - kept);
+    held -= more;
+    bodies.giveBack(account, more);
+  }
+  function giveBack(): void {
+    shrink(0);
+  }
 
   async function arriving(): Promise<SentBody> {
     if (waiting !== undefined) {
@@ -63,13 +71,15 @@ export function readBody(
     }
     if (response.destroyed) throw gone();
     askFor(request, response);
-    return request.complete ? arrived(request, limit) : sentBody(await collect(request, limit));
+    const bytes = await collect(request, limit);
+    // Before its end, a chunked body may have any length.
+    if (bytes !== undefined) shrink(bytes.length);
+    return sentBody(bytes);
   }
 }
 
 /** Returns a body that has arrived. */
-function arrived(request: IncomingMessage, limit: number): SentBody {
-  if (request.readableLength > limit) return TOO_LARGE;
+function arrived(request: IncomingMessage): SentBody {
   const bytes: Buffer | null = request.read();
   return sentBody(bytes ?? Buffer.alloc(0));
 }
@@ -101,15 +111,19 @@ function collect(request: IncomingMessage, limit: number) {
     const chunks: Buffer[] = [];
     let size = 0;
     let before = 0;
-    const timer = setInterval(() => {
+    let isSettled = false;
+    // Node runs the timers that are due before it reads what has arrived while the process was busy.
+    const timer = setInterval(() => setImmediate(checkPace), PERIOD_MS).unref();
+
+    function checkPace(): void {
       const isSlow = size - before < MIN_ARRIVING;
       before = size;
-      if (!isSlow) return;
+      if (!isSlow || isSettled) return;
       request.pause();
       settle(gone());
-    }, PERIOD_MS).unref();
-
+    }
     function settle(result: Buffer | undefined | Problem): void {
+      isSettled = true;
       clearInterval(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose);
       if (result instanceof Problem) reject(result);

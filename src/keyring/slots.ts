@@ -78,9 +78,9 @@ export async function removeSlot(header: VaultHeader, master: Uint8Array, named:
     const what = typeof named === 'number' ? `there is no key slot ${named}` : 'no key slot has this label';
     throw new Fault('not_found', what, { hint: 'list them with `vault keys list`' });
   }
-  const left = header.slots.filter(({ slot }) => slot !== removed.slot);
-  if (left.length === 0) {
+  const remaining = header.slots.filter(({ slot }) => slot !== removed.slot);
+  if (remaining.length === 0) {
     throw new Fault('conflict', 'the last key slot cannot be removed', { hint: 'add another key first' });
   }
-  return withSlots(header, master, left);
+  return withSlots(header, master, remaining);
 }

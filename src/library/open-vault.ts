@@ -18,7 +18,7 @@ import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
 import { sleep } from '../core/timers.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { openVaultAt, parseStore, type VaultPlace } from '../vault/place.ts';
+import { openVaultAt, parseStore, type VaultLocation } from '../vault/location.ts';
 import { checkUnopenedVault, createVault } from '../vault/vault.ts';
 
 /**
@@ -118,10 +118,10 @@ function given(options: OpenVaultOptions, ...names: readonly (keyof OpenVaultOpt
 async function openInStore(store: string, options: OpenVaultOptions, hasKey: boolean): Promise<OpenedVault> {
   if (options.createIfMissing !== undefined) throw new TypeError('openVault: createIfMissing works only with file');
   if (!hasKey) throw new TypeError('openVault: a store needs keyFile, keyCommand, key or passphrase');
-  const place = { store: parseStore(store, options.insecureStore === true) };
+  const location = { store: parseStore(store, options.insecureStore === true) };
   const credential = await namedCredential(options);
   const wipe = wiperOf(credential);
-  return openAt(place, { credential, anchor: options.anchor }, undefined, wipe).catch((error: unknown) =>
+  return openAt(location, { credential, anchor: options.anchor }, undefined, wipe).catch((error: unknown) =>
     rethrow(error, wipe),
   );
 }
@@ -139,30 +139,30 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
       hint: 'create one with `vault init`, or pass createIfMissing',
     });
   }
-  const { credential, removeKeyFile: undo } = await credentialOf(file, options, isNew);
+  const { credential, removeKeyFile } = await credentialOf(file, options, isNew);
   const wipe = wiperOf(credential);
   try {
-    const made = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;
-    await made?.vault.close();
-    const created = made && { tenant_id: made.tenant.id, management_key: made.application.key ?? '' };
+    const fresh = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;
+    await fresh?.vault.close();
+    const created = fresh && { tenant_id: fresh.tenant.id, management_key: fresh.application.key ?? '' };
     return await openAt({ file }, { credential, anchor }, created, wipe);
   } catch (error) {
     wipe();
-    if (!existsSync(file)) await undo();
+    if (!existsSync(file)) await removeKeyFile();
     throw error;
   }
 }
 
 /** Opens an existing vault. `wipe` overwrites its key; the vault calls it when it closes. */
 async function openAt(
-  place: VaultPlace,
+  location: VaultLocation,
   opening: { readonly credential: Credential; readonly anchor?: string | undefined },
   created: OpenedVault['created'],
   wipe: () => void,
 ): Promise<OpenedVault> {
   // Write audit entries to disk before each reply, because a program may exit without calling `close`.
   const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
-  const vault = await openVaultAt(place, { ...opening, ...settings });
+  const vault = await openVaultAt(location, { ...opening, ...settings });
   const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
   const target = directClient(vault);
   return {

@@ -1,4 +1,4 @@
-import { BrokenAudit, type PlacedEvent } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, type PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Instant } from '../core/ports.ts';
 import type { ArchiveFile } from '../history/audit-archive.ts';
 import { lastEntries, readEntries } from '../history/read-entries.ts';
@@ -7,7 +7,7 @@ import { type Credential, requireStrongPassphrase } from '../keyring/credential.
 import { unlockKeyring } from '../keyring/unlock-master-key.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
-import { restBetweenBatches } from './batches.ts';
+import { yieldBetweenBatches } from './batches.ts';
 import { type CheckReport, checkedCopy } from './checks/check-vault.ts';
 import { checkVaultFile } from './checks/check-vault-file.ts';
 import { noteBackup } from './clock/clock-note.ts';
@@ -45,22 +45,25 @@ export type VaultAdmin = Awaited<ReturnType<typeof openVaultAdmin>>;
 export async function openVaultAdmin(options: KeyHolderOptions) {
   const opened = await openForKeyHolder(options);
   return {
-    ...vaultKeys({ ...opened, credential: options.credential, rest: restBetweenBatches() }),
+    ...vaultKeys({ ...opened, credential: options.credential, yieldToLoop: yieldBetweenBatches() }),
     /** Returns the last entries that match `wanted`, newest first, as `lastEntries` does. */
-    lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number, archives: readonly ArchiveFile[] = []) =>
-      lastEntries(opened, wanted, limit, archives),
+    lastEvents: (
+      wanted: (positioned: PositionedEvent) => boolean,
+      limit: number,
+      archives: readonly ArchiveFile[] = [],
+    ) => lastEntries(opened, wanted, limit, archives),
     /** Yields all entries, oldest first, as `readEntries` does. */
     events: (archives: readonly ArchiveFile[] = []) => readEntries(opened, archives),
     verifyAudit: () => verifyAudit(opened),
     /** Archives and removes the entries before `before`, as `pruneAudit` does. */
     pruneAudit: async (before: Instant, file: ArchiveFile) => {
       const { pruneAudit } = await import('../history/prune-audit.ts');
-      return pruneAudit({ ...opened, rest: restBetweenBatches() }, before, () => file);
+      return pruneAudit({ ...opened, yieldToLoop: yieldBetweenBatches() }, before, () => file);
     },
     /** Compares the records of a tenant with the audit, for their acceptance, as `compareTenant` does. */
     compareTenant: async (tenantId: string | undefined) => {
       const { compareTenant } = await import('./tenants/accept-tenant.ts');
-      return compareTenant({ ...opened, rest: restBetweenBatches() }, tenantId);
+      return compareTenant({ ...opened, yieldToLoop: yieldBetweenBatches() }, tenantId);
     },
     /** Checks an archive of the audit alone. Throws as `verifyArchive` does. */
     verifyArchive: (file: ArchiveFile) => verifyArchiveFile(opened, file),
@@ -179,13 +182,13 @@ export async function recordBackup({
 }
 
 /**
- * Removes all tokens of one tenant or of all tenants, and replaces their data keys. Resolves as `resetTokens`
- * does. Other processes may serve the file. Rejects as `openFileVault` does, and with `not_found` for an unknown tenant.
+ * Removes all tokens of one tenant or of all tenants, and replaces their data keys. Resolves as `resetTokens` does.
+ * Other processes may serve the file. Rejects as `openFileVault` does, and with `not_found` for an unknown tenant.
  */
 export async function resetVault(options: FileHolderOptions, tenantId: string | undefined): Promise<ResetResult> {
   const opened = await openFileForKeyHolder(options);
   const { resetTokens } = await import('./keys/reset-tokens.ts');
-  return resetTokens({ ...opened, rest: restBetweenBatches() }, tenantId).finally(opened.close);
+  return resetTokens({ ...opened, yieldToLoop: yieldBetweenBatches() }, tenantId).finally(opened.close);
 }
 
 interface CompactProgress {

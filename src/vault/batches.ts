@@ -2,14 +2,14 @@ import { runningTime } from '../core/running-time.ts';
 import { sleep } from '../core/timers.ts';
 
 /** The pause between two slices of a check, in milliseconds. */
-const REST_MS = 10;
+const YIELD_MS = 10;
 
 /** The maximum time of a batch that counts, in milliseconds. A longer batch may only have waited for a lock. */
 const MAX_BATCH_MS = 20;
 
 /** Pauses between two slices of a check, so that calls go first. A slice takes about a millisecond. */
-export function rest(): Promise<void> {
-  return sleep(REST_MS, { ref: false });
+export function yieldToLoop(): Promise<void> {
+  return sleep(YIELD_MS, { ref: false });
 }
 
 /**
@@ -17,7 +17,7 @@ export function rest(): Promise<void> {
  * With 1, calls get the lock, the disk and a processor for about half of the time; with 2, for about two thirds. With
  * `ref` false, a pause does not keep the process alive.
  */
-export function restBetweenBatches({ times = 1, ref = true } = {}): () => Promise<void> {
+export function yieldBetweenBatches({ times = 1, ref = true } = {}): () => Promise<void> {
   let since = runningTime();
   return async () => {
     await sleep(times * Math.min(runningTime() - since, MAX_BATCH_MS), { ref });

@@ -124,7 +124,7 @@ export async function keepAnchor(parts: AnchorParts, path: string): Promise<{ cl
   await follow();
   let following: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    // If the anchor cannot be written, the older one remains valid. The next turn tries again.
+    // If the anchor cannot be written, the older one remains valid. The next round tries again.
     following = following.then(follow).catch(() => undefined);
   }, EVERY_MS);
   timer.unref();

@@ -2,17 +2,17 @@ import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createFollower } from '../core/audit/follower.ts';
 import type { Clock } from '../core/clock.ts';
-import type { World } from '../core/handler.ts';
+import type { Context } from '../core/handler.ts';
 import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { openClockNote } from './clock/clock-note.ts';
 import type { Times } from './clock/system-clock.ts';
 import { notedClock } from './clock/timekeeper.ts';
-import type { StorePlace } from './place.ts';
+import type { StoreLocation } from './location.ts';
 
 /** The parts of an opened vault that a holder of its key uses without the API. Other processes may use the store, too. */
-export type KeyHolder = Pick<World, 'store' | 'keyring' | 'clock' | 'follower' | 'audit'>;
+export type KeyHolder = Pick<Context, 'store' | 'keyring' | 'clock' | 'follower' | 'audit'>;
 
 interface Holding {
   readonly credential: Credential;
@@ -28,7 +28,7 @@ export interface FileHolderOptions extends Holding {
 }
 
 export interface StoreHolderOptions extends Holding {
-  readonly store: StorePlace;
+  readonly store: StoreLocation;
   readonly file?: undefined;
 }
 

@@ -5,31 +5,31 @@ import type { AuditHead, Witness } from '../core/audit/ports.ts';
 import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import { isSameBytes } from '../core/is-bytes.ts';
-import type { LastRow, MovePlace, MoveSource } from '../core/move-ports.ts';
+import type { LastRow, MoveLocation, MoveSource } from '../core/move-ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { unlockKeyring } from '../keyring/unlock-master-key.ts';
 import { checkVault, refuseFindings } from './checks/check-vault.ts';
 import { type Copying, copyTables } from './copy-tables.ts';
 import type { Progress } from './keys/rotate-tenant.ts';
-import type { VaultPlace } from './place.ts';
+import type { VaultLocation } from './location.ts';
 
-/** The places of a move. The vault may not be in both. */
-export interface MovePlaces {
-  readonly from: VaultPlace;
-  readonly to: VaultPlace;
+/** The locations of a move. The vault may not be in both. */
+export interface MoveLocations {
+  readonly from: VaultLocation;
+  readonly to: VaultLocation;
   /** The role of the daemons of a target in a database, which may use the tables but not change them. */
   readonly grant?: string | undefined;
 }
 
-/** The opened places of a move. */
+/** The opened locations of a move. */
 interface MoveEnds {
-  readonly from: MovePlace;
-  readonly to: MovePlace;
+  readonly from: MoveLocation;
+  readonly to: MoveLocation;
 }
 
 export interface MoveOptions extends Pick<Copying, 'copying' | 'comparing'> {
-  /** Asks for the credential, which opens both places. Called only for a source that serves. */
+  /** Asks for the credential, which opens both locations. Called only for a source that serves. */
   readonly readCredential: () => Promise<Credential>;
   /** Whether to make a copy: the source continues to serve, and may change meanwhile. */
   readonly keepSource: boolean;
@@ -47,17 +47,17 @@ export interface Moved {
 }
 
 /**
- * Moves a vault to an empty place: copies all rows, compares their number and a digest of each table, checks the copy,
+ * Moves a vault to an empty location: copies all rows, compares their number and a digest of each table, checks the copy,
  * ends the service of the source, and begins that of the target. If it is killed before these last two steps, the
  * source serves, and the next run starts over. If it is killed between them, neither serves, and the next run does the
  * last step.
- * Rejects with the faults `conflict` for a target that is not empty, `damaged`, and those of both places.
+ * Rejects with the faults `conflict` for a target that is not empty, `damaged`, and those of both locations.
  */
-export async function moveVault(places: MovePlaces, options: MoveOptions): Promise<Moved | undefined> {
-  return moveBetween(await placesOf(places), options);
+export async function moveVault(locations: MoveLocations, options: MoveOptions): Promise<Moved | undefined> {
+  return moveBetween(await locationsOf(locations), options);
 }
 
-/** Moves a vault between opened places as `moveVault` does. */
+/** Moves a vault between opened locations as `moveVault` does. */
 export async function moveBetween({ from, to }: MoveEnds, options: MoveOptions): Promise<Moved | undefined> {
   const [source, target] = [await from.find('source'), await to.find('target')];
   if (source.state === 'moved_away') {
@@ -80,7 +80,7 @@ export async function moveBetween({ from, to }: MoveEnds, options: MoveOptions):
   }
 }
 
-async function copyAndSwitch(to: MovePlace, keyring: Keyring, source: MoveSource, options: MoveOptions) {
+async function copyAndSwitch(to: MoveLocation, keyring: Keyring, source: MoveSource, options: MoveOptions) {
   try {
     const witness = await findEnd({ store: source, keyring }).catch(throwDamaged);
     const last = lastRowAfter(keyring, witness, source.now);
@@ -119,8 +119,8 @@ function throwDamaged(error: unknown): never {
  * Removes the copy of an unfinished move, and makes the source serve again. Rejects with the fault `conflict` after a
  * complete move.
  */
-export async function abortMove(places: MovePlaces): Promise<void> {
-  const { from, to } = await placesOf(places);
+export async function abortMove(locations: MoveLocations): Promise<void> {
+  const { from, to } = await locationsOf(locations);
   const [source, target] = [await from.find('source'), await to.find('target')];
   const isOfSource = target.state === 'copied' && 'vaultId' in source && target.vaultId === source.vaultId;
   const isLast =
@@ -133,13 +133,13 @@ export async function abortMove(places: MovePlaces): Promise<void> {
   if (source.state === 'moved_away') await from.takeBack();
 }
 
-function wasMoved({ shown }: MovePlace): Fault {
+function wasMoved({ shown }: MoveLocation): Fault {
   return new Fault('store_missing', `the vault in ${shown} was moved away`, {
-    hint: 'open the vault at its new place; an unfinished move needs the same --to',
+    hint: 'open the vault at its new location; an unfinished move needs the same --to',
   });
 }
 
-function notEmpty({ shown }: MovePlace): Fault {
+function notEmpty({ shown }: MoveLocation): Fault {
   return new Fault('conflict', `${shown} is not empty`, {
     hint: 'name another file, or another schema with ?schema=NAME; existing vaults are never changed',
   });
@@ -158,19 +158,19 @@ function lastRowAfter(keyring: Keyring, witness: Witness, at: Instant): (head: A
   };
 }
 
-async function placesOf({ from, to, grant }: MovePlaces): Promise<MoveEnds> {
+async function locationsOf({ from, to, grant }: MoveLocations): Promise<MoveEnds> {
   if (from.file !== undefined && to.file !== undefined) {
     (await import('../store/move/move-file.ts')).assertApart(from.file, to.file);
   }
-  return { from: await movedPlace(from), to: await movedPlace(to, grant) };
+  return { from: await movedLocation(from), to: await movedLocation(to, grant) };
 }
 
 /** Returns the file or the database for a move. */
-export async function movedPlace(place: VaultPlace, grant?: string): Promise<MovePlace> {
-  if (place.store === undefined) {
+export async function movedLocation(location: VaultLocation, grant?: string): Promise<MoveLocation> {
+  if (location.store === undefined) {
     const { movedFile } = await import('../store/move/move-file.ts');
-    return movedFile(place.file);
+    return movedFile(location.file);
   }
   const { movedStore } = await import('../store/move/move-store.ts');
-  return movedStore(place.store.url, { insecure: place.store.insecure, grant });
+  return movedStore(location.store.url, { insecure: location.store.insecure, grant });
 }

@@ -6,7 +6,7 @@ import { sleep } from '../core/timers.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import { type DatabaseClock, startDatabaseClock } from './clock/database-clock.ts';
 import { MACHINE, type Times } from './clock/system-clock.ts';
-import type { StorePlace } from './place.ts';
+import type { StoreLocation } from './location.ts';
 
 /** The maximum age of the time from the database, in milliseconds. With an older time, the vault is not ready. */
 const MAX_CLOCK_AGE_MS = 30_000;
@@ -25,7 +25,7 @@ export interface StoreWait {
  * `store_missing`, `store_unreachable` after the wait, `store_refused`, `store_insecure`, `damaged` and
  * `newer_format`.
  */
-export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait) {
+export async function openStore({ url, insecure }: StoreLocation, wait?: StoreWait) {
   const { header, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
   try {
     const clock = await startDatabaseClock(readClock);

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { TOKEN_TYPE_NAMES, type TokenType } from '../contract/token-types.ts';
-import type { World } from '../core/handler.ts';
+import type { Context } from '../core/handler.ts';
 import type { VaultFigures } from '../core/meter.ts';
 import type { Instant } from '../core/ports.ts';
 import { monthOf } from '../core/tokens/activity.ts';
@@ -13,7 +13,7 @@ import { openClockNote } from './clock/clock-note.ts';
  * cannot answer.
  */
 export async function readFigures(
-  { store, keyring, audit, clock }: Pick<World, 'store' | 'keyring' | 'audit' | 'clock'>,
+  { store, keyring, audit, clock }: Pick<Context, 'store' | 'keyring' | 'audit' | 'clock'>,
   file: string | undefined,
 ): Promise<Omit<VaultFigures, 'writable'>> {
   const [{ format, generation: masterKey, vault_id }, tenants] = await Promise.all([

@@ -13,15 +13,15 @@ import { readClock } from '../store/postgres/sql-client.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
 import { systemClock } from './clock/system-clock.ts';
 import { openTimekeeper } from './clock/timekeeper.ts';
+import type { StoreLocation } from './location.ts';
 import { openStore, type StoreWait } from './open-store.ts';
-import type { StorePlace } from './place.ts';
 import { reportLoss } from './report-error.ts';
 import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 
 export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread'> {
-  readonly store: StorePlace;
+  readonly store: StoreLocation;
   readonly credential: Credential;
   /** A file that records the latest commit, so that an older state of the database is rejected. */
   readonly anchor?: string | undefined;
@@ -34,13 +34,13 @@ export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread
  * clock. Rejects with the faults of `openStore`, or `wrong_credential`.
  */
 export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Vault> {
-  const { store: place, credential, anchor: path, wait, ...settings } = options;
-  const { header, store, times } = await openStore(place, wait);
+  const { store: location, credential, anchor: path, wait, ...settings } = options;
+  const { header, store, times } = await openStore(location, wait);
   try {
     const keyring = await followMasterKey(header, credential, () => store.header());
     const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const vault = composeVault({ ...settings, file: place.url.shown, store, keyring, anchor, timekeeper });
+    const vault = composeVault({ ...settings, file: location.url.shown, store, keyring, anchor, timekeeper });
     let opened = header;
     const onLoss = (loss: unknown) => reportLoss(loss as Loss);
     LOSSES.subscribe(onLoss);
@@ -67,9 +67,9 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
 }
 
 /** Returns whether a database holds a vault. Rejects with the faults of `openStore` except `store_missing`. */
-export async function hasVault(place: StorePlace): Promise<boolean> {
+export async function hasVault(location: StoreLocation): Promise<boolean> {
   try {
-    const { store } = await openStore(place);
+    const { store } = await openStore(location);
     await store.close();
     return true;
   } catch (error) {
@@ -79,7 +79,7 @@ export async function hasVault(place: StorePlace): Promise<boolean> {
 }
 
 export interface CreateStoreVaultOptions {
-  readonly store: StorePlace;
+  readonly store: StoreLocation;
   readonly credential: Credential;
   /** The name of the first tenant. */
   readonly tenantName: string;
@@ -95,12 +95,12 @@ export interface CreateStoreVaultOptions {
  * for a database that holds a vault.
  */
 export async function createStoreVault(options: CreateStoreVaultOptions): Promise<CreatedTenant> {
-  const { store: place, credential, tenantName, weakPassphrase, label, grant } = options;
-  const now = await timeOf(place);
+  const { store: location, credential, tenantName, weakPassphrase, label, grant } = options;
+  const now = await timeOf(location);
   const { keyring, header } = await createKeyring(credential, { now: now(), allowWeak: weakPassphrase, label });
   let created: CreatedTenant | undefined;
   try {
-    const { url, insecure } = place;
+    const { url, insecure } = location;
     const clock = systemClock({ times: { wall: now, running: runningTime } });
     const fill = async (store: Store) => {
       created = await writeFirstRecords({ file: url.shown, store, keyring, clock }, header, tenantName);
@@ -114,7 +114,7 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
 }
 
 /** Reads the time of a database. Resolves to a function that continues this time without the database. */
-async function timeOf({ url, insecure }: StorePlace): Promise<() => Instant> {
+async function timeOf({ url, insecure }: StoreLocation): Promise<() => Instant> {
   const client = await connectStore(url, { timeout: CONNECT_TIMEOUT_MS, insecure });
   try {
     const offset = (await readClock(client)) - runningTime();

@@ -1,4 +1,4 @@
-import type { World } from '../core/handler.ts';
+import type { Context } from '../core/handler.ts';
 import { removeExpired } from '../core/remove-expired.ts';
 import { inBatches } from './batches.ts';
 import type { Timekeeper } from './clock/timekeeper.ts';
@@ -8,16 +8,16 @@ const EXPIRED_BATCH = 100;
 const REPLY_BATCH = 500;
 
 /** Returns the function that removes expired records, and the notice on those that its last run left. */
-export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
-  const { store } = world;
+export function createSweep(context: Context, timekeeper: Timekeeper | undefined) {
+  const { store } = context;
   let damaged = 0;
 
   return {
     /** Resolves to the number of removed records. Leaves damaged rows for the next run. */
     async sweepExpired(): Promise<number> {
-      await world.activity.flush();
+      await context.activity.flush();
       await timekeeper?.keep();
-      const now = () => world.clock.settled();
+      const now = () => context.clock.settled();
       await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
       let removed = 0;
       let found = 0;
@@ -25,7 +25,7 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
         const skipped = new Set<number>();
         await inBatches(EXPIRED_BATCH, async () => {
           const { size } = skipped;
-          const expiries = await removeExpired(world, table, { now: now(), limit: EXPIRED_BATCH, skipped });
+          const expiries = await removeExpired(context, table, { now: now(), limit: EXPIRED_BATCH, skipped });
           removed += expiries.filter((expiry) => expiry === 'removed').length;
           found += expiries.filter((expiry) => expiry === 'damaged').length;
           // A damaged store may find the same rows again.

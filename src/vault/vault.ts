@@ -9,7 +9,7 @@ import { createLogWatch } from '../core/audit/log-watch.ts';
 import type { Clock } from '../core/clock.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import { withFreshKeys } from '../core/fresh-keys.ts';
-import type { World } from '../core/handler.ts';
+import type { Context } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
 import type { Meter, VaultFigures } from '../core/meter.ts';
 import type { Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
@@ -22,7 +22,7 @@ import type { Credential } from '../keyring/credential.ts';
 import { loadSodium, sodiumVersion } from '../keyring/sodium.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
-import { rest, restBetweenBatches } from './batches.ts';
+import { yieldBetweenBatches, yieldToLoop } from './batches.ts';
 import { closedNotices, requireSoundLog } from './checks/closed-tenants.ts';
 import { sealClockNote } from './clock/clock-note.ts';
 import { MACHINE, systemClock, type Times } from './clock/system-clock.ts';
@@ -52,11 +52,11 @@ export interface Vault {
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
-  /** Answers a call of a daemon. After `ready`, answers all calls of one turn of the event loop together. */
+  /** Answers a call of a daemon. After `ready`, answers all calls of one tick of the event loop together. */
   take: NonNullable<Client['take']>;
   /**
-   * Loads the code of all operations, pings the file and follows the audit. Rejects with the problem that keeps the vault
-   * from answering calls, and while writes fail.
+   * Loads the code of all operations, pings the file and follows the audit. Rejects with the problem that keeps the
+   * vault from answering calls, and while writes fail.
    */
   ready(): Promise<void>;
   /** Resolves to sentences about problems that do not keep the vault from answering calls. */
@@ -108,7 +108,7 @@ export interface VaultSettings {
   /** Overrides randomness for ids and API keys in test vaults. Never used for sealing. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
   /** Receives every error that a caller does not see. Default: prints a line of JSON to stderr. */
-  readonly reportError?: World['reportError'] | undefined;
+  readonly reportError?: Context['reportError'] | undefined;
   /** Receives the work of the vault and of its store, for metrics. Only one vault of a process may have one. */
   readonly meter?: Meter | undefined;
 }
@@ -210,12 +210,12 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
 export async function writeFirstRecords(parts: VaultParts, header: VaultHeader, tenantName: string) {
   const { createTenant } = await import('../core/tenants/create-tenant.ts');
   const { store, keyring } = parts;
-  const world = createWorld(parts);
-  const note = { expired_at: 0, settled_at: world.clock.now(), doubted_at: 0 };
+  const context = createContext(parts);
+  const note = { expired_at: 0, settled_at: context.clock.now(), doubted_at: 0 };
   await store.replaceClockNote(sealClockNote({ keyring, vault_id: header.vault_id }, note), '');
-  await world.follower.follow();
-  await store.appendAuthority(world.audit.draftAuthority(headerEvent('createVault', header)));
-  return createTenant(world, tenantName);
+  await context.follower.follow();
+  await store.appendAuthority(context.audit.draftAuthority(headerEvent('createVault', header)));
+  return createTenant(context, tenantName);
 }
 
 /**
@@ -258,7 +258,7 @@ export interface VaultParts extends VaultSettings {
 
 const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
 
-function createWorld({
+function createContext({
   store,
   keyring,
   random = systemRandom,
@@ -270,7 +270,7 @@ function createWorld({
   reportError: report,
   timekeeper,
   clock = timekeeper ?? systemClock(),
-}: VaultParts): World {
+}: VaultParts): Context {
   const follower = createFollower({ store, keyring });
   return {
     store,
@@ -294,12 +294,12 @@ function createWorld({
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, keyring, meter } = parts;
-  const { store, isWritable, assertWritable } = watchWrites(parts.store, () => world.clock.now());
-  const world = createWorld({ ...parts, store });
+  const { store, isWritable, assertWritable } = watchWrites(parts.store, () => context.clock.now());
+  const context = createContext({ ...parts, store });
   // The file does not store the times of a clock other than the default.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
-  const sweep = createSweep(world, timekeeper);
-  const path = createDispatch(world);
+  const sweep = createSweep(context, timekeeper);
+  const path = createDispatch(context);
   async function dispatch(call: Call): Promise<Reply> {
     const reply = await path.answer(call);
     reply.sent?.();
@@ -312,51 +312,51 @@ export function composeVault(parts: VaultParts): Vault {
 
   return {
     file,
-    limits: world.limits,
+    limits: context.limits,
     dispatch,
     take: (call, answered) => take(call, answered),
     ready: async () => {
       const [{ createTicks }] = await Promise.all([import('../core/ticks.ts'), store.ping(), loadOperations()]);
       assertWritable();
-      await requireSoundLog(world.follower);
-      take = createTicks(path, world);
+      await requireSoundLog(context.follower);
+      take = createTicks(path, context);
       await timekeeper?.requireShown();
     },
     notices: async () => [
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
       ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
-      ...closedNotices(world.follower),
+      ...closedNotices(context.follower),
       ...sweep.notices(),
     ],
     check: async () => {
       const { checkVault } = await import('./checks/check-vault.ts');
-      const { findings } = await checkVault({ store, keyring }, undefined, { full: false, rest });
+      const { findings } = await checkVault({ store, keyring }, undefined, { full: false, yieldToLoop });
       found = findings.length;
-      meter?.checked(found, world.clock.now());
+      meter?.checked(found, context.clock.now());
       return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
     },
     createTenant: async (name) => {
       const { createTenant } = await import('../core/tenants/create-tenant.ts');
-      return withFreshKeys(keyring, () => createTenant(world, name));
+      return withFreshKeys(keyring, () => createTenant(context, name));
     },
     listTenants: async () => {
       const { listTenants } = await import('./tenants/each-tenant.ts');
-      return listTenants(world);
+      return listTenants(context);
     },
     issueKey: async (tenantId) => {
       const { onlyTenant } = await import('./tenants/each-tenant.ts');
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
       const tenant = await onlyTenant(store, tenantId);
-      return withFreshKeys(keyring, () => issueManagementKey(world, tenant));
+      return withFreshKeys(keyring, () => issueManagementKey(context, tenant));
     },
-    endWaits: () => world.logWatch.end(),
+    endWaits: () => context.logWatch.end(),
     sweep: async () => {
       try {
         const removed = await sweep.sweepExpired();
         const { indexLog } = await import('../core/audit/log-index.ts');
-        const rest = restBetweenBatches({ times: 2, ref: false });
-        await indexLog(world, undefined, rest, world.logWatch.hasEnded);
+        const yieldToLoop = yieldBetweenBatches({ times: 2, ref: false });
+        await indexLog(context, undefined, yieldToLoop, context.logWatch.hasEnded);
         meter?.swept(removed);
         return removed;
       } catch (error) {
@@ -366,24 +366,24 @@ export function composeVault(parts: VaultParts): Vault {
     },
     pruneAudit: async (keepMs, fileOf) => {
       const { isPruneDue, pruneAudit } = await import('../history/prune-audit.ts');
-      const now = world.clock.settled();
+      const now = context.clock.settled();
       if (!(await isPruneDue({ store, keyring }, now - keepMs * 1.1))) return undefined;
       const { vault_id } = await store.header();
-      return pruneAudit({ ...world, vault_id, rest }, now - keepMs, fileOf, { reuse: true });
+      return pruneAudit({ ...context, vault_id, yieldToLoop }, now - keepMs, fileOf, { reuse: true });
     },
-    nextExpiry: () => store.nextExpiry(world.clock.now()),
+    nextExpiry: () => store.nextExpiry(context.clock.now()),
     sweepNowAndThen: async () => {
-      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep.sweepExpired();
+      if (await store.claimSweep(context.clock.now(), DIRECT_SWEEP_MS)) await sweep.sweepExpired();
     },
     figures: async () => {
       const { readFigures } = await import('./read-figures.ts');
-      return { ...(await readFigures(world, isFile ? file : undefined)), writable: isWritable() };
+      return { ...(await readFigures(context, isFile ? file : undefined)), writable: isWritable() };
     },
     close: async () => {
-      world.logWatch.end();
-      await world.activity.flush();
+      context.logWatch.end();
+      await context.activity.flush();
       try {
-        await world.audit.flush();
+        await context.audit.flush();
         // Ignore a failure: the next process that opens the vault updates the note.
         await timekeeper?.keep().catch(() => undefined);
         await parts.anchor?.close();

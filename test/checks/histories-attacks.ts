@@ -1,6 +1,6 @@
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
-import { byKey, byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
+import { byKey, byPosition, positionOf, type VaultRow, type VaultRows } from './histories-rows.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
 /**
@@ -15,10 +15,10 @@ const all = ({ records }: VaultRows) => [...records.values()];
 
 const withRecords = (now: VaultRows, records: readonly VaultRow[]): VaultRows => ({ ...now, records: byKey(records) });
 
-/** Returns the rows with these entries. Of two entries at one place, the first one stays. */
+/** Returns the rows with these entries. Of two entries at one position, the first one stays. */
 function withAudit(now: VaultRows, audit: readonly VaultRow[]): VaultRows {
-  const places = new Map(audit.toReversed().map((row) => [row.key, row]));
-  return { ...now, audit: [...places.values()].sort(byPlace) };
+  const positions = new Map(audit.toReversed().map((row) => [row.key, row]));
+  return { ...now, audit: [...positions.values()].sort(byPosition) };
 }
 
 const without = (rows: readonly VaultRow[], gone: VaultRow) => rows.filter(({ key }) => key !== gone.key);
@@ -27,7 +27,7 @@ function put(now: VaultRows, row: VaultRow): VaultRows {
   return withRecords(now, [...without(all(now), row), row]);
 }
 
-/** Returns an entry at another place. */
+/** Returns an entry at another position. */
 function movedTo(row: VaultRow, { columns: { sequence } }: VaultRow, by = 0): VaultRow {
   const next = Number(sequence) + by;
   const at = (columns: VaultRow['columns']) => ({ ...columns, sequence: next });
@@ -73,15 +73,15 @@ const restore =
     return withRecords(now, [...all(now).filter(({ key }) => !isWanted(key)), ...old]);
   };
 
-/** Removes consecutive entries. Usually moves the later ones to their places. */
+/** Removes consecutive entries. Usually moves the later ones to their positions. */
 function removeEntries(now: VaultRows, count: number, draw: Draw): VaultRows | undefined {
   const first = oneOf(draw, now.audit.slice(1));
   if (first === undefined) return undefined;
-  const end = placeOf(first) + count;
+  const end = positionOf(first) + count;
   const isRenumbered = draw.chance(0.7);
   const left = now.audit.flatMap((row) => {
-    if (placeOf(row) < placeOf(first)) return [row];
-    if (placeOf(row) < end) return [];
+    if (positionOf(row) < positionOf(first)) return [row];
+    if (positionOf(row) < end) return [];
     return [isRenumbered ? movedTo(row, row, -count) : row];
   });
   return oftenLinked(withAudit(now, left), draw);
@@ -146,12 +146,12 @@ const NAMED: Readonly<Record<string, Attack>> = {
   },
   'end and records cut': (now, copies, draw) => {
     const copy = draw.one(copies);
-    const places = new Set(copy.audit.map(({ key }) => key));
+    const positions = new Set(copy.audit.map(({ key }) => key));
     const cut = draw.chance(0.5)
       ? copy
       : withAudit(
           now,
-          now.audit.filter(({ key }) => places.has(key)),
+          now.audit.filter(({ key }) => positions.has(key)),
         );
     const kept = all(copy).filter(() => !draw.chance(0.03));
     return withRecords(cut, kept);
@@ -181,7 +181,7 @@ const NAMED: Readonly<Record<string, Attack>> = {
   },
   'pruned entries put back': (now, copies, draw) => {
     const [first] = now.audit;
-    const old = draw.one(copies).audit.filter((row) => first === undefined || byPlace(row, first) < 0);
+    const old = draw.one(copies).audit.filter((row) => first === undefined || byPosition(row, first) < 0);
     const isWhole = draw.chance(0.5);
     const restored = old.filter(() => isWhole || draw.chance(0.7));
     return restored.length === 0 ? undefined : withAudit(now, [...now.audit, ...restored]);

@@ -3,7 +3,7 @@ import type { ArchiveFile } from '../../src/history/audit-archive.ts';
 import { openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import type { SteppingClock } from '../fixed-world.ts';
-import type { HistoryPlace } from './histories-place.ts';
+import type { HistoryLocation } from './histories-location.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 import { paramsOf } from './perform.ts';
 
@@ -33,7 +33,7 @@ export interface Target {
 export interface Caller {
   /** The record of most calls on records of its kind. */
   readonly target: Target | undefined;
-  readonly place: HistoryPlace;
+  readonly location: HistoryLocation;
   readonly vault: Vault;
   readonly clock: SteppingClock;
   readonly tenants: CallingTenant[];
@@ -82,8 +82,8 @@ async function use(caller: Caller, tenant: CallingTenant, operation: OperationId
   return reply;
 }
 
-async function asHolder({ place, clock }: Caller, work: (admin: VaultAdmin) => Promise<unknown>): Promise<void> {
-  const admin = await openVaultAdmin({ ...place.holder, clock });
+async function asHolder({ location, clock }: Caller, work: (admin: VaultAdmin) => Promise<unknown>): Promise<void> {
+  const admin = await openVaultAdmin({ ...location.holder, clock });
   try {
     await work(admin);
   } finally {
@@ -259,10 +259,10 @@ async function expire({ vault, clock }: Caller): Promise<void> {
   await vault.sweep();
 }
 
-async function reset({ place, clock, ...caller }: Caller, draw: Draw): Promise<string | undefined> {
+async function reset({ location, clock, ...caller }: Caller, draw: Draw): Promise<string | undefined> {
   const { id } = draw.one(caller.tenants);
-  await place.reset?.(id, clock);
-  return place.reset && id;
+  await location.reset?.(id, clock);
+  return location.reset && id;
 }
 
 /** Removes the entries before a time, each prune into an archive of its own. */

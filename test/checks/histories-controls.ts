@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CheckFailure } from './check.ts';
-import type { HistoryPlaces } from './histories-place.ts';
+import type { HistoryLocations } from './histories-location.ts';
 import { copySources, type SourceGuard } from './mutants-run.ts';
 
 const COMPARE = 'src/history/compare-records.ts';
@@ -52,8 +52,8 @@ interface ControlOptions {
   /** The maximum number of histories up to the first miss. */
   readonly limit: number;
   readonly guards?: readonly SourceGuard[];
-  /** Resolves to the places of the copy, from the function that loads a module of its checks. */
-  places(load: <Module>(name: string) => Promise<Module>): Promise<HistoryPlaces>;
+  /** Resolves to the locations of the copy, from the function that loads a module of its checks. */
+  locations(load: <Module>(name: string) => Promise<Module>): Promise<HistoryLocations>;
 }
 
 /**
@@ -82,18 +82,18 @@ export async function removeHistoryGuards({ guards = GUARDS, ...options }: Contr
 /** Resolves to the number of histories up to the first miss, or to undefined without one. */
 async function historiesUntilMiss(
   folder: string,
-  { seed, limit, places: placesOf }: ControlOptions,
+  { seed, limit, locations: locationsOf }: ControlOptions,
 ): Promise<number | undefined> {
   const load = (name: string) => import(pathToFileURL(join(folder, 'test', 'checks', name)).href);
   const { runHistory } = (await load('histories-run.ts')) as typeof import('./histories-run.ts');
-  const places = await placesOf(load);
+  const locations = await locationsOf(load);
   try {
     for (let index = 0; index < limit; index += 1) {
-      const { wrong } = await runHistory(places, { seed: seed + index, maxAttacks: [1] });
+      const { wrong } = await runHistory(locations, { seed: seed + index, maxAttacks: [1] });
       if (wrong?.is === 'missed') return index + 1;
     }
     return undefined;
   } finally {
-    await places.remove();
+    await locations.remove();
   }
 }

@@ -8,7 +8,7 @@ export type Tables = Readonly<Record<string, readonly Columns[]>>;
 export interface VaultRow {
   /** The table that holds it. */
   readonly table: string;
-  /** Names the record in all of its states, or the place of the entry. */
+  /** Names the record in all of its states, or the position of the entry. */
   readonly key: string;
   /** The same text for the same bytes. Leaves out columns that the vault does not seal. */
   readonly text: string;
@@ -44,10 +44,10 @@ const NO_BLIND = '\\x';
 const kindOf = (table: string, { deleted_at }: Columns) =>
   table === 'token' && typeof deleted_at === 'number' ? 'tombstone' : table;
 
-export const placeOf = ({ columns: { sequence } }: VaultRow): number => Number(sequence);
+export const positionOf = ({ columns: { sequence } }: VaultRow): number => Number(sequence);
 
-export function byPlace(a: VaultRow, b: VaultRow): number {
-  return placeOf(a) - placeOf(b);
+export function byPosition(a: VaultRow, b: VaultRow): number {
+  return positionOf(a) - positionOf(b);
 }
 
 /** Returns the records by key. Their order depends on no random id, so that a seed leads to the same choices. */
@@ -97,7 +97,7 @@ export function groupRows(tables: Tables): VaultRows {
   const end = rowsOf('audit_index').find(({ blind }) => blind === NO_BLIND);
   return {
     records: byKey(records),
-    audit: rowsOf('audit').map(entry).sort(byPlace),
+    audit: rowsOf('audit').map(entry).sort(byPosition),
     logged: end && Number(end['sequence']),
   };
 }
@@ -117,7 +117,7 @@ export function spreadRows({ records, audit, logged }: VaultRows): Tables {
     add(table, taken === undefined ? columns : { ...columns, [table]: number });
     for (const [part, row] of parts) add(part, part === 'token_index' ? { ...row, token: number } : row);
   }
-  const last = Math.max(0, ...audit.map(placeOf));
+  const last = Math.max(0, ...audit.map(positionOf));
   if (logged !== undefined) add('audit_index', { blind: NO_BLIND, sequence: Math.min(logged, last) });
   return tables;
 }

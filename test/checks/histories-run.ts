@@ -5,7 +5,7 @@ import { acceptAll } from './histories-accept.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
 import { ACTIONS, actionsOn, type CallingTenant, prune, type Target } from './histories-calls.ts';
 import { isBeyondPromise } from './histories-limits.ts';
-import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
+import type { HistoryLocation, HistoryLocations } from './histories-location.ts';
 import type { VaultRows } from './histories-rows.ts';
 import { createShadow, type Judgement } from './histories-shadow.ts';
 import { createDraw, type Draw } from './model-fuzz-bodies.ts';
@@ -59,26 +59,26 @@ export interface HistoryOptions {
 }
 
 /** Runs a random history up to its first miss or false alarm. Accepts all tenants at the end. */
-export async function runHistory(places: HistoryPlaces, options: HistoryOptions): Promise<HistoryResult> {
-  const place = await places.create();
+export async function runHistory(locations: HistoryLocations, options: HistoryOptions): Promise<HistoryResult> {
+  const location = await locations.create();
   try {
-    return await runIn(place, places, options);
+    return await runIn(location, locations, options);
   } finally {
-    await place.close();
+    await location.close();
   }
 }
 
 async function runIn(
-  place: HistoryPlace,
-  places: HistoryPlaces,
+  location: HistoryLocation,
+  locations: HistoryLocations,
   { seed, maxAttacks = MAX_ATTACKS, skipped = new Set() }: HistoryOptions,
 ): Promise<HistoryResult> {
-  const clock = steppingClock(places.start);
+  const clock = steppingClock(locations.start);
   const random = seededRandom(`history ${seed}`);
   const tenants: CallingTenant[] = [
-    { id: places.tenantId, management: places.management, applications: [], tokens: [] },
+    { id: locations.tenantId, management: locations.management, applications: [], tokens: [] },
   ];
-  let rows = await place.read();
+  let rows = await location.read();
   const shadow = createShadow(rows);
   const copies = [rows];
   const verdicts: Verdict[] = [];
@@ -101,7 +101,7 @@ async function runIn(
     } catch (error) {
       if (attacks.length === 0) throw new Error(`${name} failed: ${String(error)}`, { cause: error });
     }
-    const after = await place.read();
+    const after = await location.read();
     if (shadow.observe(rows, after, numberOf(rows, result)) && attacks.length === 0) {
       throw new Error(`${name} changed records without an entry`);
     }
@@ -111,7 +111,7 @@ async function runIn(
 
   async function open(): Promise<void> {
     await call('open', async () => {
-      vault = await place.open({ clock, overRandom: () => random, auditStrict: true, reportError: () => undefined });
+      vault = await location.open({ clock, overRandom: () => random, auditStrict: true, reportError: () => undefined });
     });
   }
 
@@ -125,7 +125,7 @@ async function runIn(
     clock.advance(draw.below(40_000));
     if (vault === undefined) await open();
     if (vault === undefined) return;
-    const caller = { place, vault, clock, tenants, target };
+    const caller = { location, vault, clock, tenants, target };
     const [name, action] = draw.weighted(target !== undefined && draw.chance(0.4) ? actionsOn(target) : ACTIONS);
     const [first] = rows.audit;
     if (first !== undefined && draw.chance(0.04)) {
@@ -141,8 +141,8 @@ async function runIn(
     const altered = change(rows, copies, draw);
     if (altered === undefined) return;
     const before = rows;
-    await place.write(altered);
-    rows = await place.read();
+    await location.write(altered);
+    rows = await location.read();
     undo = { before, after: rows };
     target = targetOf(before, rows);
     attacks.push(name);
@@ -152,7 +152,7 @@ async function runIn(
   async function judge(): Promise<void> {
     const oracle = shadow.judge(rows);
     const times = { wall: clock.now, running: clock.now };
-    const [finding] = await checkVaultFile({ ...place.holder, times }).then(
+    const [finding] = await checkVaultFile({ ...location.holder, times }).then(
       ({ findings }) => findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' ')),
       (error: unknown) => [String(error)],
     );
@@ -175,8 +175,8 @@ async function runIn(
     if (skipped.has(step)) continue;
     if (step > 3 && attacks.length < limit && draw.chance(ATTACK_RATE)) await attack(draw);
     else if (undo !== undefined && draw.chance(0.2)) {
-      await place.write(undone(rows, undo.before, undo.after, draw));
-      rows = await place.read();
+      await location.write(undone(rows, undo.before, undo.after, draw));
+      rows = await location.read();
       steps.push('! undone');
       undo = undefined;
     } else await act(draw);
@@ -187,7 +187,7 @@ async function runIn(
   await close();
   if (wrong === undefined) await judge();
   if (wrong === undefined && attacks.length > 0) {
-    const holder = { ...place.holder, clock };
+    const holder = { ...location.holder, clock };
     const times = { wall: clock.now, running: clock.now };
     const why = await acceptAll(holder, times, seen);
     if (why !== undefined) wrong = { is: 'false', why, steps: [...steps, 'accept'] };
@@ -223,7 +223,7 @@ function targetOf(before: VaultRows, after: VaultRows): Target | undefined {
 
 /** Leaves out one step after the other, as long as the history ends in the same way. Resolves to what is left. */
 export async function shorten(
-  places: HistoryPlaces,
+  locations: HistoryLocations,
   options: HistoryOptions,
   whole: HistoryResult,
 ): Promise<HistoryResult> {
@@ -231,7 +231,7 @@ export async function shorten(
   let skipped = new Set<number>();
   for (let step = whole.length - 1; step >= 0; step -= 1) {
     const fewer = new Set([...skipped, step]);
-    const result = await runHistory(places, { ...options, skipped: fewer }).catch(() => undefined);
+    const result = await runHistory(locations, { ...options, skipped: fewer }).catch(() => undefined);
     if (result?.wrong?.is !== whole.wrong?.is) continue;
     skipped = fewer;
     shortest = result ?? shortest;

@@ -1,4 +1,4 @@
-import { byPlace, type VaultRow, type VaultRows } from './histories-rows.ts';
+import { byPosition, type VaultRow, type VaultRows } from './histories-rows.ts';
 
 /** The state of a record: a number for each content that the vault wrote, or 0 without a row. */
 type Version = number;
@@ -51,7 +51,7 @@ export function createShadow(first: VaultRows) {
   const written = new Map<string, WrittenEntry>();
   /** The entries that the bases of prunes replaced. */
   const replaced = new Map<string, string>();
-  /** The last entry that the product wrote at a place. */
+  /** The last entry that the product wrote at a position. */
   const lastAt = new Map<string, string>();
   /** The entries by their sealed bytes, which an attacker cannot change. */
   const bySeal = new Map<unknown, WrittenEntry>();
@@ -99,7 +99,7 @@ export function createShadow(first: VaultRows) {
     const removed = before.audit.filter(({ text }) => !kept.has(text));
     const entries = after.audit.filter(({ text }) => !known.has(text));
     const step = { entries: entries.map(({ text }) => text), effects: effectsOf(before, after, resetOf) };
-    const all = [...removed, ...after.audit].sort(byPlace);
+    const all = [...removed, ...after.audit].sort(byPosition);
     for (const [at, entry] of all.entries()) {
       const last = all[at - 1];
       if (known.has(entry.text)) continue;
@@ -118,7 +118,7 @@ export function createShadow(first: VaultRows) {
     return step.entries.length === 0 && step.effects.length > 0;
   }
 
-  /** Returns the entry that a row is, or that it replaces as a base. An altered row stands for the one at its place. */
+  /** Returns the entry that a row is, or that it replaces as a base. An altered row stands for the one at its position. */
   function writtenAs({ text, key }: VaultRow): string | undefined {
     return replaced.get(text) ?? (written.has(text) ? text : lastAt.get(key));
   }

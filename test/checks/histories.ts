@@ -1,6 +1,6 @@
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { ALL_GUARDS, removeHistoryGuards } from './histories-controls.ts';
-import { filePlaces, type HistoryPlaces } from './histories-place.ts';
+import { fileLocations, type HistoryLocations } from './histories-location.ts';
 import { type HistoryResult, runHistory, shorten, type Verdict } from './histories-run.ts';
 
 const HISTORIES = 3000;
@@ -37,16 +37,16 @@ function figuresOf(results: readonly HistoryResult[], seconds: number): Figures 
  * Runs random histories of calls and attacks, and compares `vault doctor` with an oracle that ignores keys, links and
  * digests. Resolves to the figures. Rejects with a `CheckFailure` that names the shortest history found.
  */
-async function runHistories(places: HistoryPlaces, seed: number, count: number): Promise<Figures> {
+async function runHistories(locations: HistoryLocations, seed: number, count: number): Promise<Figures> {
   const results: HistoryResult[] = [];
   const wrong: string[] = [];
   const started = performance.now();
   for (let index = 0; index < count; index += 1) {
     const options = { seed: (seed % SEEDS) * SEEDS + index };
-    const result = await runHistory(places, options);
+    const result = await runHistory(locations, options);
     results.push(result);
     if (result.wrong === undefined) continue;
-    const { wrong: { is, why, steps } = result.wrong } = await shorten(places, options, result);
+    const { wrong: { is, why, steps } = result.wrong } = await shorten(locations, options, result);
     wrong.push(`history ${index}, ${is}: ${why}; after ${steps.join(', ')}`);
   }
   const figures = figuresOf(results, (performance.now() - started) / 1000);
@@ -54,13 +54,13 @@ async function runHistories(places: HistoryPlaces, seed: number, count: number):
   return figures;
 }
 
-/** Runs histories in places that it removes afterwards. */
-export async function runHistoriesIn(create: () => Promise<HistoryPlaces>, seed: number, count: number) {
-  const places = await create();
+/** Runs histories in locations that it removes afterwards. */
+export async function runHistoriesIn(create: () => Promise<HistoryLocations>, seed: number, count: number) {
+  const locations = await create();
   try {
-    return await runHistories(places, seed, count);
+    return await runHistories(locations, seed, count);
   } finally {
-    await places.remove();
+    await locations.remove();
   }
 }
 
@@ -68,12 +68,13 @@ export const CHECK: Check = {
   number: 41,
   name: 'histories',
   quick: true,
-  run: ({ seed, quick }) => runHistoriesIn(filePlaces, seed, quick ? QUICK_HISTORIES : HISTORIES),
+  run: ({ seed, quick }) => runHistoriesIn(fileLocations, seed, quick ? QUICK_HISTORIES : HISTORIES),
   control: ({ seed, quick }) =>
     removeHistoryGuards({
       seed,
       limit: quick ? MAX_QUICK_CONTROL : MAX_CONTROL,
       ...(quick ? {} : { guards: ALL_GUARDS }),
-      places: async (load) => (await load<typeof import('./histories-place.ts')>('histories-place.ts')).filePlaces(),
+      locations: async (load) =>
+        (await load<typeof import('./histories-location.ts')>('histories-location.ts')).fileLocations(),
     }),
 };

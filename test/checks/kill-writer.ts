@@ -1,5 +1,5 @@
 import { CheckFailure } from './check.ts';
-import type { Ledger, State } from './kill-ledger.ts';
+import type { ExpectedState, State } from './expected-state.ts';
 import { inParallel, type Perform, type PerformParts } from './perform.ts';
 
 /** The status of each operation on success. */
@@ -15,7 +15,7 @@ export interface TokenCaller {
 }
 
 export interface TokenWriter extends TokenCaller {
-  readonly ledger: Ledger;
+  readonly expected: ExpectedState;
   readonly random: () => number;
   /** The share of writes that create a batch of tokens. Default: 0. */
   readonly batches?: number;
@@ -34,7 +34,7 @@ export interface TokenWriter extends TokenCaller {
 export async function writeTokens({
   perform,
   key,
-  ledger,
+  expected,
   random,
   batches = 0,
   ended,
@@ -44,13 +44,13 @@ export async function writeTokens({
   const own: string[] = [];
 
   async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<boolean> {
-    ledger.sends(id, state);
+    expected.sends(id, state);
     const sent = performance.now();
     const { status } = await perform(key, operation, parts);
     took?.(performance.now() - sent);
-    if (status === DONE[operation]) ledger.acknowledges(id, state);
+    if (status === DONE[operation]) expected.acknowledges(id, state);
     else if (status === 507 && refused !== undefined) {
-      ledger.refuses(id);
+      expected.refuses(id);
       refused();
     } else if (status !== 503) throw new CheckFailure(`${operation} was answered ${status}`);
     return status === DONE[operation];
@@ -58,18 +58,18 @@ export async function writeTokens({
 
   async function sendBatch(body: object, version: number): Promise<void> {
     const ids = Array.from({ length: BATCH }, (_, n) => `kill-${version}-${n}`);
-    ledger.sendsBatch(ids, version);
+    expected.sendsBatch(ids, version);
     const { status } = await perform(key, 'tokenize', { body: ids.map((id) => ({ id, type: 'token', ...body })) });
     if (status === 503) return;
     if (status !== 201) throw new CheckFailure(`tokenize was answered ${status}`);
-    ledger.acknowledgesBatch(ids, version);
+    expected.acknowledgesBatch(ids, version);
     own.push(...ids.slice(0, 1));
   }
 
   async function next(): Promise<void> {
     const kind = random();
     const id = own[Math.floor(random() * own.length)];
-    const version = ledger.nextVersion();
+    const version = expected.nextVersion();
     const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * 2_000)) };
     const body = { data, metadata: { version: String(version) } };
     if (batches > 0 && random() < batches) return sendBatch(body, version);
@@ -94,11 +94,15 @@ export async function writeTokens({
   }
 }
 
-/** Reads tokens, and compares them with the ledger. */
-export async function verifyTokens(reader: TokenCaller, ledger: Ledger, ids: readonly string[]): Promise<void> {
+/** Reads tokens, and compares them with the expected state. */
+export async function verifyTokens(
+  reader: TokenCaller,
+  expected: ExpectedState,
+  ids: readonly string[],
+): Promise<void> {
   await inParallel(ids.length, 16, async (index) => {
     const id = ids[index] ?? '';
     const { status, body } = await reader.perform(reader.key, 'getToken', { id });
-    ledger.finds(id, status === 200 ? { data: body['data'], metadata: body['metadata'] } : undefined);
+    expected.finds(id, status === 200 ? { data: body['data'], metadata: body['metadata'] } : undefined);
   });
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { createLedger, type Ledger } from './kill-ledger.ts';
+import { createExpectedState, type ExpectedState } from './expected-state.ts';
 import { verifyTokens, writeTokens } from './kill-writer.ts';
 import { percentile, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
@@ -16,15 +16,15 @@ const MIN_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
 const MAX_READY_MS = 1_000;
 
 /** Creates tokens through the command line on the same file. These processes are not killed. */
-async function writeDirectly(vault: ServedVault, ledger: Ledger, until: () => boolean): Promise<void> {
+async function writeDirectly(vault: ServedVault, expected: ExpectedState, until: () => boolean): Promise<void> {
   while (!until()) {
-    const version = ledger.nextVersion();
+    const version = expected.nextVersion();
     const id = `kill-${version}`;
     const data = JSON.stringify({ left: version, right: version });
-    ledger.sends(id, version);
+    expected.sends(id, version);
     const flags = ['--id', id, '--type', 'token', '--data', data, '--metadata', `version=${version}`];
     await vault.cli(['tokens', 'create', ...flags, '--field', 'id'], vault.everything);
-    ledger.acknowledges(id, version);
+    expected.acknowledges(id, version);
   }
 }
 
@@ -45,7 +45,7 @@ interface KillOptions {
 
 async function kills({ seed, cycles, leastAcknowledged, trusting = false }: KillOptions) {
   const random = seededNumbers(seed);
-  const ledger = createLedger(trusting);
+  const expected = createExpectedState(trusting);
   const vault = await serveVault();
   const reader = { perform: vault.remote, key: vault.everything };
   const ready: number[] = [];
@@ -53,33 +53,33 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
   let cycle = 0;
   const figures = () => ({
     cycles: cycle,
-    ...ledger.figures(),
+    ...expected.figures(),
     ready_p50_ms: percentile(ready, 0.5),
     ready_p99_ms: percentile(ready, 0.99),
     bare_node_p99_ms: percentile(bare, 0.99),
   });
   try {
     await vault.start();
-    while (cycle < cycles || (ledger.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
+    while (cycle < cycles || (expected.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
       let dead = false;
       const writers = Array.from({ length: WRITERS }, () =>
-        writeTokens({ perform: vault.remote, key: vault.everything, ledger, random, batches: BATCHES }),
+        writeTokens({ perform: vault.remote, key: vault.everything, expected, random, batches: BATCHES }),
       );
-      const direct = writeDirectly(vault, ledger, () => dead);
+      const direct = writeDirectly(vault, expected, () => dead);
       await sleep(50 + Math.floor(random() * 350));
       await vault.kill();
       dead = true;
       await Promise.all([...writers, direct]);
       bare.push(await bareNode());
       ready.push(await vault.start());
-      await verifyTokens(reader, ledger, ledger.touched());
+      await verifyTokens(reader, expected, expected.touched());
       cycle++;
-      if (ledger.violations().length > 0) throw new CheckFailure(ledger.violations()[0] ?? '', figures());
+      if (expected.violations().length > 0) throw new CheckFailure(expected.violations()[0] ?? '', figures());
     }
-    await verifyTokens(reader, ledger, ledger.all());
-    const [violation] = ledger.violations();
+    await verifyTokens(reader, expected, expected.all());
+    const [violation] = expected.violations();
     if (violation !== undefined) throw new CheckFailure(violation, figures());
-    if (ledger.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
+    if (expected.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
     await vault.kill();
     const doctor = await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
     if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures());

@@ -3,11 +3,11 @@ import { directClient } from '../../src/client/direct.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt } from '../../src/vault/place.ts';
+import { openVaultAt } from '../../src/vault/location.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform, type PerformParts, paramsOf } from './perform.ts';
 import { type ActingKeys, privateApplication, TOKENS } from './put-back.ts';
-import type { TamperPlaces } from './tamper-places.ts';
+import type { TamperLocations } from './tamper-locations.ts';
 
 const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary' } }] as const;
 const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
@@ -95,8 +95,8 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
 };
 
 interface Laundered extends ActingKeys {
-  readonly places: TamperPlaces;
-  /** The name of the vault's place. */
+  readonly locations: TamperLocations;
+  /** The name of the vault's location. */
   readonly name: string;
   readonly credential: Credential;
 }
@@ -110,14 +110,14 @@ export async function launder(
   vault: Laundered,
   { act, tables, calls, finding }: Laundering,
 ): Promise<readonly string[]> {
-  const { places, name, credential } = vault;
-  const altered = places.nameIn(dirname(name), 'altered');
+  const { locations, name, credential } = vault;
+  const altered = locations.nameIn(dirname(name), 'altered');
   const wrong: string[] = [];
-  const kept = await places.keep(name);
-  const check = (at: string) => checkVaultFile({ ...places.at(at), credential });
+  const kept = await locations.keep(name);
+  const check = (at: string) => checkVaultFile({ ...locations.at(at), credential });
   const alter = async (restored: readonly string[]) => {
-    await places.copy(name, altered);
-    await places.putBack(altered, kept, restored);
+    await locations.copy(name, altered);
+    await locations.putBack(altered, kept, restored);
   };
   const application = await used(name, vault, async (opened) => {
     const perform = createCaller(() => directClient(opened));
@@ -141,16 +141,16 @@ export async function launder(
   });
   const found = (await check(altered)).findings.map(({ what }) => what).join('; ');
   if (!finding.test(found)) wrong.push(`doctor reports ${found || 'nothing'}`);
-  await places.remove(altered);
+  await locations.remove(altered);
   return wrong;
 }
 
 async function used<T>(
   name: string,
-  { places, credential }: Laundered,
+  { locations, credential }: Laundered,
   work: (vault: Vault) => Promise<T>,
 ): Promise<T> {
-  const vault = await openVaultAt(places.at(name), { credential, reportError: () => undefined });
+  const vault = await openVaultAt(locations.at(name), { credential, reportError: () => undefined });
   try {
     return await work(vault);
   } finally {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Canaries } from './leakage-canaries.ts';
-import type { Place, Shows } from './leakage-place.ts';
+import type { Shows, Workspace } from './leakage-workspace.ts';
 
 /** The tenant to use, and how to reach its vault. */
 export interface Target {
@@ -22,7 +22,7 @@ const MORE_THAN_A_BODY = 1_100_000;
 const MERGE_PATCHED = 'patched';
 
 /** Runs every operation on a target, with canaries in every text member, and provokes every error. */
-export async function useOperations(place: Place, canaries: Canaries, target: Target): Promise<void> {
+export async function useOperations(workspace: Workspace, canaries: Canaries, target: Target): Promise<void> {
   const mark = (what: string) => `${target.name} ${what}`;
   const word = (what: string, end?: string) => canaries.word(mark(what), 'sealed', end);
   const secret = (what: string, end?: string) => canaries.word(mark(what), 'data', end);
@@ -30,7 +30,7 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
   const run = (key: string, words: readonly string[], shows: Shows, body?: object | string, exit = 0) => {
     const stdin = typeof body === 'object' ? JSON.stringify(body) : body;
     const given = stdin === undefined ? [] : ['--body', '-'];
-    return place.vault([...words, ...target.flags, '--api-key-file', key, ...given], { shows, stdin, exit });
+    return workspace.vault([...words, ...target.flags, '--api-key-file', key, ...given], { shows, stdin, exit });
   };
 
   /** Runs a command that writes a new API key to a file, and keeps the key as a canary. */
@@ -39,7 +39,7 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
     words: readonly string[],
     body?: object,
   ): Promise<{ readonly key: string; readonly id: string }> {
-    const key = place.given(`${target.name}-${what}.key`);
+    const key = workspace.given(`${target.name}-${what}.key`);
     const made = JSON.parse(await run(target.management, [...words, '--key-out', key], 'masked', body));
     canaries.keep(mark(`${what} key`), 'key', readFileSync(key, 'utf8').trim());
     return { key, id: String(made.id) };
@@ -140,7 +140,7 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
 
   /** Sends invalid requests. The error messages are fixed texts, so they must contain no canary. */
   async function refused(revealing: string, masking: string, id: string, deleted: string): Promise<void> {
-    const stranger = place.given(
+    const stranger = workspace.given(
       `${target.name}-stranger.key`,
       canaries.keep(mark('unknown key'), 'key', `key_${canaries.word(mark('unknown'), 'key')}`),
     );
@@ -182,44 +182,44 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
 }
 
 /** Runs the commands without an endpoint on the file: keys, copies, doctor, tenants and profiles. */
-export async function useLocalCommands(place: Place, canaries: Canaries): Promise<void> {
-  const { file, keyFile } = place;
+export async function useLocalCommands(workspace: Workspace, canaries: Canaries): Promise<void> {
+  const { file, keyFile } = workspace;
   const opened = ['--file', file, '--key-file', keyFile];
-  const passphrase = place.given('passphrase', canaries.word('passphrase', 'key', ' with space'));
-  const wrong = place.given('wrong-passphrase', canaries.word('wrong passphrase', 'key'));
-  const strange = place.given('wrong.key', Buffer.from(canaries.word('wrong key file', 'key').padEnd(32, 'x')));
-  await place.vault(['keys', 'add', ...opened, '--new-passphrase-file', passphrase]);
-  await place.vault(['keys', 'add', ...opened, '--new-key-file', place.given('second.key')]);
-  await place.vault(['keys', 'list', '--file', file, '--passphrase-file', passphrase]);
-  await place.vault(['keys', 'status', ...opened]);
-  await place.vault(['doctor', '--file', file, '--passphrase-file', wrong], { exit: 10 });
-  await place.vault(['doctor', '--file', file, '--key-file', strange], { exit: 10 });
-  await place.vault(['keys', 'rotate', ...opened, '--indexes', '--yes']);
-  await place.vault(['keys', 'remove', ...opened, '--slot', '2', '--yes']);
-  const printed = place.given('printed.key', canaries.word('key of a command', 'key').padEnd(32, 'x'));
-  await place.vault(['keys', 'add', ...opened, '--new-key-command', `cat ${printed}`]);
-  await place.vault(['keys', 'list', '--file', file, '--key-command', `cat ${printed}`]);
-  await place.vault(['doctor', '--file', file, '--key-command', `cat ${passphrase}`], { exit: 10 });
+  const passphrase = workspace.given('passphrase', canaries.word('passphrase', 'key', ' with space'));
+  const wrong = workspace.given('wrong-passphrase', canaries.word('wrong passphrase', 'key'));
+  const strange = workspace.given('wrong.key', Buffer.from(canaries.word('wrong key file', 'key').padEnd(32, 'x')));
+  await workspace.vault(['keys', 'add', ...opened, '--new-passphrase-file', passphrase]);
+  await workspace.vault(['keys', 'add', ...opened, '--new-key-file', workspace.given('second.key')]);
+  await workspace.vault(['keys', 'list', '--file', file, '--passphrase-file', passphrase]);
+  await workspace.vault(['keys', 'status', ...opened]);
+  await workspace.vault(['doctor', '--file', file, '--passphrase-file', wrong], { exit: 10 });
+  await workspace.vault(['doctor', '--file', file, '--key-file', strange], { exit: 10 });
+  await workspace.vault(['keys', 'rotate', ...opened, '--indexes', '--yes']);
+  await workspace.vault(['keys', 'remove', ...opened, '--slot', '2', '--yes']);
+  const printed = workspace.given('printed.key', canaries.word('key of a command', 'key').padEnd(32, 'x'));
+  await workspace.vault(['keys', 'add', ...opened, '--new-key-command', `cat ${printed}`]);
+  await workspace.vault(['keys', 'list', '--file', file, '--key-command', `cat ${printed}`]);
+  await workspace.vault(['doctor', '--file', file, '--key-command', `cat ${passphrase}`], { exit: 10 });
   const tenant = JSON.parse(
-    await place.vault(['tenant', 'create', ...opened, '--name', canaries.word('second tenant'), '-o', 'json'], {
+    await workspace.vault(['tenant', 'create', ...opened, '--name', canaries.word('second tenant'), '-o', 'json'], {
       shows: 'key',
     }),
   );
   canaries.keep('second management key', 'key', String(tenant.application.key));
-  await place.vault(['tenant', 'list', ...opened], { shows: 'masked' });
-  const issued = place.given('issued.key');
-  await place.vault(['tenant', 'issue-key', ...opened, '--tenant', String(tenant.tenant.id), '--key-out', issued]);
+  await workspace.vault(['tenant', 'list', ...opened], { shows: 'masked' });
+  const issued = workspace.given('issued.key');
+  await workspace.vault(['tenant', 'issue-key', ...opened, '--tenant', String(tenant.tenant.id), '--key-out', issued]);
   canaries.keep('issued key', 'key', readFileSync(issued, 'utf8').trim());
-  const backup = place.inside('vault/backup');
-  await place.vault(['backup', backup, ...opened]);
-  await place.vault(['restore', backup, '--file', place.inside('vault/restored.db'), '--key-file', keyFile]);
-  await place.vault(['doctor', ...opened]);
+  const backup = workspace.inside('vault/backup');
+  await workspace.vault(['backup', backup, ...opened]);
+  await workspace.vault(['restore', backup, '--file', workspace.inside('vault/restored.db'), '--key-file', keyFile]);
+  await workspace.vault(['doctor', ...opened]);
   const kept = canaries.word('profile key', 'key');
-  await place.vault(['profile', 'add', 'leak', '--file', file, '--key-file', keyFile, '--api-key', '-'], {
+  await workspace.vault(['profile', 'add', 'leak', '--file', file, '--key-file', keyFile, '--api-key', '-'], {
     stdin: kept,
   });
-  await place.vault(['profile', 'list']);
-  await place.vault(['profile', 'use', 'leak']);
-  await place.vault(['tokens', 'list', '--profile', 'leak'], { exit: 4 });
-  await place.vault(['profile', 'remove', 'leak']);
+  await workspace.vault(['profile', 'list']);
+  await workspace.vault(['profile', 'use', 'leak']);
+  await workspace.vault(['tokens', 'list', '--profile', 'leak'], { exit: 4 });
+  await workspace.vault(['profile', 'remove', 'leak']);
 }

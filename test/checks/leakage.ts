@@ -3,10 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { type Canaries, createCanaries, encodings, type Needle, needlesOf } from './leakage-canaries.ts';
 import { useLocalCommands, useOperations } from './leakage-commands.ts';
-import { describeHits, makePlace, type Place, type Scanner, SHOWS, type Shows, startScanner } from './leakage-place.ts';
 import { sendRefused } from './leakage-requests.ts';
 import type { Hit } from './leakage-scanner.ts';
 import { sealedPieces } from './leakage-sealed.ts';
+import {
+  describeHits,
+  makeWorkspace,
+  type Scanner,
+  SHOWS,
+  type Shows,
+  startScanner,
+  type Workspace,
+} from './leakage-workspace.ts';
 import { seededNumbers } from './perform.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
@@ -21,7 +29,7 @@ const filesOf = (file: string) => ENDS.map((end) => file + end);
  * first canary found.
  */
 async function live(random: () => number, scanner: Scanner, quick: boolean): Promise<Figures> {
-  const place = makePlace();
+  const workspace = makeWorkspace();
   const canaries = createCanaries(random);
   const sums = { bytes: 0, files: 0, scans: 0 };
   const hold = async (where: string, paths: readonly string[], needles: readonly Needle[]) => {
@@ -33,44 +41,53 @@ async function live(random: () => number, scanner: Scanner, quick: boolean): Pro
   };
   const inFile = () => needlesOf(canaries.all().filter(({ kind }) => kind !== 'clear'));
   try {
-    await scanner.watch(place.marker);
-    const keys = await makeVault(place, canaries);
-    const logged = await place.serve(['--file', place.file, '--key-file', place.keyFile]);
-    const opened = ['--file', place.file, '--key-file', place.keyFile];
+    await scanner.watch(workspace.marker);
+    const keys = await makeVault(workspace, canaries);
+    const logged = await workspace.serve(['--file', workspace.file, '--key-file', workspace.keyFile]);
+    const opened = ['--file', workspace.file, '--key-file', workspace.keyFile];
     const targets = [
       { name: 'http', flags: ['--url', logged.url], management: keys.managementFile },
       { name: 'file', flags: opened, management: keys.managementFile },
     ];
     // A quick run uses one target, because both make the same calls.
-    await Promise.all(targets.slice(quick ? 1 : 0).map((target) => useOperations(place, canaries, target)));
+    await Promise.all(targets.slice(quick ? 1 : 0).map((target) => useOperations(workspace, canaries, target)));
     const statuses = await sendRefused(logged.url, keys, canaries);
     const absent = EXPECTED_STATUSES.filter((status) => !statuses.has(status));
     if (absent.length > 0) throw new Error(`no request was answered ${absent.join(', ')}`);
-    await hold('the vault in use', filesOf(place.file), inFile());
+    await hold('the vault in use', filesOf(workspace.file), inFile());
     await end(logged.child, 'SIGKILL');
-    await hold('the vault of a daemon that was killed', filesOf(place.file), inFile());
+    await hold('the vault of a daemon that was killed', filesOf(workspace.file), inFile());
 
-    const silent = await place.serve([...opened, '--no-log']);
-    const deleted = await deleteSealed(place, canaries, silent.url, keys, scanner);
+    const silent = await workspace.serve([...opened, '--no-log']);
+    const deleted = await deleteSealed(workspace, canaries, silent.url, keys, scanner);
     await end(silent.child, 'SIGTERM');
-    await useLocalCommands(place, canaries);
-    const dev = await place.serve(['--dev'], 'key');
+    await useLocalCommands(workspace, canaries);
+    const dev = await workspace.serve(['--dev'], 'key');
     await end(dev.child, 'SIGTERM');
 
-    await hold('the vault, its copies, the temporary folder', [place.inside('vault'), place.inside('tmp')], inFile());
+    await hold(
+      'the vault, its copies, the temporary folder',
+      [workspace.inside('vault'), workspace.inside('tmp')],
+      inFile(),
+    );
     const all = needlesOf(canaries.all());
-    await hold('standard error', [place.written('stderr')], all);
+    await hold('standard error', [workspace.written('stderr')], all);
     for (const shows of Object.keys(SHOWS) as Shows[]) {
       const allowed: readonly string[] = SHOWS[shows];
       await hold(
         `what may show ${shows}`,
-        [place.written(shows)],
+        [workspace.written(shows)],
         all.filter(({ kind }) => !allowed.includes(kind)),
       );
     }
-    return { canaries: canaries.all().length, ...sums, ...(await lookAtProcesses(place, scanner, all)), ...deleted };
+    return {
+      canaries: canaries.all().length,
+      ...sums,
+      ...(await lookAtProcesses(workspace, scanner, all)),
+      ...deleted,
+    };
   } finally {
-    place.remove();
+    workspace.remove();
   }
 }
 
@@ -84,16 +101,16 @@ async function end(
 }
 
 /** Creates the vault. Its first keys are written only to files. */
-async function makeVault(place: Place, canaries: Canaries) {
-  const managementFile = place.given('management.key');
+async function makeVault(workspace: Workspace, canaries: Canaries) {
+  const managementFile = workspace.given('management.key');
   const name = canaries.word('first tenant');
-  const opened = ['--file', place.file, '--key-file', place.keyFile];
-  await place.vault(['init', ...opened, '--tenant', name, '--key-out', managementFile], { shows: 'masked' });
-  const everythingFile = place.given('everything.key');
+  const opened = ['--file', workspace.file, '--key-file', workspace.keyFile];
+  await workspace.vault(['init', ...opened, '--tenant', name, '--key-out', managementFile], { shows: 'masked' });
+  const everythingFile = workspace.given('everything.key');
   const rule = { description: '', priority: 1, container: '/', transform: 'reveal' };
   const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
   const body = { name: canaries.word('first application'), type: 'private', rules: [{ ...rule, permissions }] };
-  await place.vault(
+  await workspace.vault(
     ['apps', 'create', ...opened, '--api-key-file', managementFile, '--key-out', everythingFile, '--body', '-'],
     {
       shows: 'masked',
@@ -104,13 +121,13 @@ async function makeVault(place: Place, canaries: Canaries) {
   canaries.keep('first management key', 'key', management ?? '');
   canaries.keep('first application key', 'key', everything ?? '');
   // The key bytes may appear only in the key file.
-  canaries.keep('key file', 'key', readFileSync(place.keyFile));
+  canaries.keep('key file', 'key', readFileSync(workspace.keyFile));
   return { managementFile, everythingFile, management: management ?? '', everything: everything ?? '' };
 }
 
 /** Deletes two tokens and patches a third. Waits until the daemon has wiped their old bytes from file and log. */
 async function deleteSealed(
-  place: Place,
+  workspace: Workspace,
   canaries: Canaries,
   url: string,
   keys: { readonly everythingFile: string },
@@ -121,21 +138,21 @@ async function deleteSealed(
   for (const [index, id] of ids.entries()) {
     const data = canaries.word(`deleted data ${index}`, 'data').repeat(index === 1 ? 1_000 : 1);
     const stdin = JSON.stringify({ id, type: 'token', data, mask: '{{ data | last4 }}' });
-    await place.vault(['tokens', 'create', ...flags, '--body', '-'], { shows: 'masked', stdin });
+    await workspace.vault(['tokens', 'create', ...flags, '--body', '-'], { shows: 'masked', stdin });
   }
-  const copy = place.given('before-the-deletion');
-  await place.vault(['backup', copy, '--file', place.file, '--key-file', place.keyFile]);
+  const copy = workspace.given('before-the-deletion');
+  await workspace.vault(['backup', copy, '--file', workspace.file, '--key-file', workspace.keyFile]);
   const pieces = await sealedPieces(copy, ids);
-  const files = filesOf(place.file);
+  const files = filesOf(workspace.file);
   const before = (await scanner.scan(files, pieces)).hits.length;
   // A few pieces cross the edge of a page.
   if (before < pieces.length * 0.95)
     throw new Error(`only ${before} of ${pieces.length} sealed pieces are found before the deletion`);
-  for (const id of ids.slice(0, 2)) await place.vault(['tokens', 'delete', id, ...flags, '--yes']);
+  for (const id of ids.slice(0, 2)) await workspace.vault(['tokens', 'delete', id, ...flags, '--yes']);
   const [, , patched] = ids;
   // The patch also reseals the definition and details, because their context changes.
   const stdin = JSON.stringify({ data: canaries.word('patched data', 'data') });
-  await place.vault(['tokens', 'patch', patched ?? '', ...flags, '--body', '-'], { shows: 'revealed', stdin });
+  await workspace.vault(['tokens', 'patch', patched ?? '', ...flags, '--body', '-'], { shows: 'revealed', stdin });
   const started = performance.now();
   let hits: readonly Hit[] = [];
   do {
@@ -148,11 +165,11 @@ async function deleteSealed(
 }
 
 /** Searches command lines and environments for canaries that this check did not put there itself. */
-async function lookAtProcesses(place: Place, scanner: Scanner, needles: readonly Needle[]): Promise<Figures> {
+async function lookAtProcesses(workspace: Workspace, scanner: Scanner, needles: readonly Needle[]): Promise<Figures> {
   const processes = await scanner.seen();
   const leaked = processes.flatMap(({ pid, cmdline, environ }) => {
     const [shown, given] = [Buffer.from(cmdline), Buffer.from(environ)];
-    const typed = Buffer.from((place.ran.get(pid) ?? []).join('\0'));
+    const typed = Buffer.from((workspace.ran.get(pid) ?? []).join('\0'));
     const where = `/proc/${pid}`;
     return needles
       .filter(({ bytes }) => {
@@ -161,10 +178,10 @@ async function lookAtProcesses(place: Place, scanner: Scanner, needles: readonly
       })
       .map(({ canary, encoding }) => ({ where, canary, encoding }));
   });
-  const figures = { commands: place.ran.size, processes: processes.length };
+  const figures = { commands: workspace.ran.size, processes: processes.length };
   if (leaked.length > 0) throw new CheckFailure(`processes: ${describeHits(leaked)}`, figures);
   // The scanner may miss a few short-lived processes on a busy machine.
-  if (existsSync('/proc') && processes.length < place.ran.size / 2) throw new Error('too few processes were seen');
+  if (existsSync('/proc') && processes.length < workspace.ran.size / 2) throw new Error('too few processes were seen');
   return figures;
 }
 
@@ -191,16 +208,16 @@ function added(left: Figures, right: Figures): Figures {
 async function control({ seed }: CheckOptions): Promise<void> {
   const canaries = createCanaries(seededNumbers(seed));
   const text = canaries.word('planted', 'data', '?~>ÿ');
-  const place = makePlace();
+  const workspace = makeWorkspace();
   const scanner = await startScanner();
   try {
-    await makeVault(place, canaries);
+    await makeVault(workspace, canaries);
     const { default: Database } = await import('better-sqlite3');
     const found: string[] = [];
-    const backup = place.inside('vault/backup');
-    await place.vault(['backup', backup, '--file', place.file, '--key-file', place.keyFile]);
+    const backup = workspace.inside('vault/backup');
+    await workspace.vault(['backup', backup, '--file', workspace.file, '--key-file', workspace.keyFile]);
     for (const [encoding, bytes] of Object.entries(encodings(text))) {
-      const copy = place.inside(`vault/planted-${encoding}`);
+      const copy = workspace.inside(`vault/planted-${encoding}`);
       copyFileSync(backup, copy);
       const database = new Database(copy);
       database.exec('ALTER TABLE tenant ADD COLUMN plain BLOB');
@@ -213,7 +230,7 @@ async function control({ seed }: CheckOptions): Promise<void> {
     throw new CheckFailure(`found as ${found.join(', ')}`);
   } finally {
     scanner.close();
-    place.remove();
+    workspace.remove();
   }
 }
 

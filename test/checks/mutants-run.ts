@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** A guard to remove from the source. */
@@ -19,6 +19,8 @@ export interface Mutant extends SourceGuard {
   /** Test files. With a pattern, only the matching tests run. */
   readonly tests: readonly string[];
   readonly pattern?: string;
+  /** Whether the tests run the built product, so that it must be built without the guard. */
+  readonly isBuilt?: boolean;
 }
 
 const TABLE = readFileSync(new URL('mutants.txt', import.meta.url), 'utf8');
@@ -36,10 +38,12 @@ export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
         .join('\n');
     const {
       file = '',
+      built,
       tests = '',
       pattern,
-    } = /^(?<file>.*?): (?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(place)?.groups ?? {};
-    return { name, file, from: text('-'), to: text('+'), tests: tests.split(' '), ...(pattern && { pattern }) };
+    } = /^(?<file>.*?): (?<built>built )?(?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(place)?.groups ?? {};
+    const guard = { name, file, from: text('-'), to: text('+') };
+    return { ...guard, tests: tests.split(' '), isBuilt: built !== undefined, ...(pattern && { pattern }) };
   });
 
 /** The numbers of tests that passed and failed. `broken` is the reason why no test ran. */
@@ -49,12 +53,23 @@ export interface TestRun {
   readonly broken: string | undefined;
 }
 
+/** More words and variables for Vitest, and the milliseconds after which it is killed. */
+interface RunOptions {
+  readonly words: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly maxMs: number;
+}
+
 /** A copy of the sources and tests in which guards can be removed. */
 export interface MutantCopy {
   readonly folder: string;
   /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
   removeGuard(guard: SourceGuard): () => void;
+  /** Builds the bundles of the product. Returns whether it could. */
+  build(): boolean;
   test(files: readonly string[], pattern?: string): Promise<TestRun>;
+  /** Runs test files. Resolves to those that fail, or to undefined when the run does not end within `maxMs`. */
+  failedFiles(files: readonly string[], options: RunOptions): Promise<readonly string[] | undefined>;
   /**
    * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
    */
@@ -74,6 +89,7 @@ const COPIED = [
   'deploy',
   'README.md',
   'package.json',
+  'package-lock.json',
   'tsconfig.json',
   'vitest.config.ts',
 ];
@@ -87,21 +103,32 @@ export function copySources(): MutantCopy {
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
 
-  async function test(files: readonly string[], pattern?: string): Promise<TestRun> {
+  /** Runs Vitest. Resolves to its report, or to undefined when it did not end within `maxMs`. */
+  async function run(files: readonly string[], { words, env, maxMs }: RunOptions): Promise<Report | undefined> {
     const report = join(folder, 'report.json');
     rmSync(report, { force: true });
-    const words = ['run', ...files, '--mode=all', '--reporter=json', `--outputFile=${report}`, '--no-cache'];
+    const all = ['run', ...files, '--mode=all', '--reporter=json', `--outputFile=${report}`, '--no-cache', ...words];
     const runner = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
-    const named = pattern === undefined ? [] : ['-t', pattern];
-    const child = spawn(process.execPath, [runner, ...words, ...named], {
+    const child = spawn(process.execPath, [runner, ...all], {
       cwd: folder,
       stdio: 'ignore',
-      timeout: MAX_MS,
+      env: { ...process.env, ...env },
+      timeout: maxMs,
       killSignal: 'SIGKILL',
     });
     await once(child, 'exit');
-    if (child.signalCode !== null) return { passed: 0, failed: 1, broken: undefined };
-    return readReport(report);
+    return child.signalCode === null ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
+  }
+
+  async function test(files: readonly string[], pattern?: string): Promise<TestRun> {
+    const report = await run(files, { words: pattern === undefined ? [] : ['-t', pattern], maxMs: MAX_MS });
+    return report === undefined ? { passed: 0, failed: 1, broken: undefined } : readReport(report);
+  }
+
+  async function failedFiles(files: readonly string[], options: RunOptions): Promise<readonly string[] | undefined> {
+    const report = await run(files, options);
+    const failed = report?.testResults.filter(({ status }) => status === 'failed');
+    return failed?.map(({ name }) => relative(realpathSync(folder), name).replaceAll(sep, '/'));
   }
 
   function removeGuard({ name, file, from, to }: SourceGuard): () => void {
@@ -117,16 +144,26 @@ export function copySources(): MutantCopy {
     return () => writeFileSync(path, whole);
   }
 
+  function build(): boolean {
+    const script = join('scripts', 'build-bundle.ts');
+    return spawnSync(process.execPath, [script], { cwd: folder, stdio: 'ignore' }).status === 0;
+  }
+
   return {
     folder,
     removeGuard,
+    build,
     test,
+    failedFiles,
     async testMutant(mutant) {
       const restore = removeGuard(mutant);
+      const isBroken = mutant.isBuilt && !build();
       try {
+        if (isBroken) return { passed: 0, failed: 0, broken: 'the product cannot be built' };
         return await test(mutant.tests, mutant.pattern);
       } finally {
         restore();
+        if (mutant.isBuilt) build();
       }
     },
     remove() {
@@ -139,12 +176,11 @@ export function copySources(): MutantCopy {
 interface Report {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
-  readonly testResults: readonly { readonly status: string; readonly message: string }[];
+  readonly testResults: readonly { readonly name: string; readonly status: string; readonly message: string }[];
 }
 
 /** Reads a test report. If no test ran, the mutant is not a valid program and proves nothing. */
-function readReport(path: string): TestRun {
-  const { numPassedTests, numFailedTests, testResults }: Report = JSON.parse(readFileSync(path, 'utf8'));
+function readReport({ numPassedTests, numFailedTests, testResults }: Report): TestRun {
   const ran = numPassedTests + numFailedTests;
   const broken = ran > 0 ? undefined : (testResults.find(({ message }) => message !== '')?.message ?? 'no test ran');
   return { passed: numPassedTests, failed: numFailedTests, broken };

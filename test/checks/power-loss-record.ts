@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DaemonProcess, startDaemon } from './daemon-process.ts';
-import type { State } from './kill-ledger.ts';
+import type { State } from './expected-state.ts';
 import { type DiskEvent, readTrace, recorder, traceIdOf } from './power-loss-trace.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { createLedger } from './kill-ledger.ts';
+import { createExpectedState } from './expected-state.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
 import { patchProduct } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
@@ -45,19 +45,19 @@ async function replay(recording: Recording, answered: ReadonlySet<number>, image
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
   if (image.database) writeFileSync(file, image.database, { mode: 0o600 });
   if (image.log) writeFileSync(`${file}-wal`, image.log, { mode: 0o600 });
-  const ledger = createLedger(false);
+  const expected = createExpectedState(false);
   const waiting = new Set<string>();
   for (const [number, { id, state }] of operations.entries()) {
     // A token's next write starts only after the answer to its last write, so at most one write is in flight.
     if (waiting.has(id)) continue;
-    ledger.sends(id, state);
-    if (answered.has(number)) ledger.acknowledges(id, state);
+    expected.sends(id, state);
+    if (answered.has(number)) expected.acknowledges(id, state);
     else waiting.add(id);
   }
   const found = await withVault({ file, credential }, (perform) => readTokens(perform, everything));
-  for (const id of ledger.all()) ledger.finds(id, found.get(id));
-  const { lost, undone, half } = ledger.figures();
-  return { lost, undone, half, first: ledger.violations()[0] };
+  for (const id of expected.all()) expected.finds(id, found.get(id));
+  const { lost, undone, half } = expected.figures();
+  return { lost, undone, half, first: expected.violations()[0] };
 }
 
 async function fail(recording: Recording, images: number, random: () => number) {

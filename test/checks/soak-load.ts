@@ -19,7 +19,7 @@ const EXPECTED: Readonly<Record<LoadOperation, number>> = {
 };
 
 /** The number of calls and errors, and the first error. */
-export interface LoadLedger {
+export interface LoadReport {
   readonly counts: Record<LoadOperation, number>;
   expiring: number;
   /** The tokens of the workers at the end that did not have the last version that was answered. */
@@ -28,12 +28,12 @@ export interface LoadLedger {
   firstError: string | undefined;
 }
 
-export function createLoadLedger(): LoadLedger {
+export function createLoadReport(): LoadReport {
   const counts = { createToken: 0, getToken: 0, listTokens: 0, updateToken: 0, deleteToken: 0 };
   return { counts, expiring: 0, lost: 0, errors: 0, firstError: undefined };
 }
 
-export const callsOf = ({ counts }: LoadLedger): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
+export const callsOf = ({ counts }: LoadReport): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
 
 export interface WorkerOptions {
   readonly seed: number;
@@ -53,7 +53,7 @@ export interface WorkerOptions {
  */
 export async function soakWorker(
   vault: ServedVault,
-  ledger: LoadLedger,
+  report: LoadReport,
   { seed, name, everyMs, ended, now, lifetime }: WorkerOptions,
 ): Promise<void> {
   const random = seededNumbers(seed);
@@ -66,11 +66,11 @@ export async function soakWorker(
     try {
       const { status, text } = await vault.remote(vault.everything, operation, parts);
       if (status !== EXPECTED[operation]) throw new CheckFailure(`${operation} was answered ${status} ${text}`);
-      ledger.counts[operation]++;
+      report.counts[operation]++;
       return true;
     } catch (error) {
-      ledger.errors++;
-      ledger.firstError ??= String(error);
+      report.errors++;
+      report.firstError ??= String(error);
       return false;
     }
   }
@@ -87,7 +87,7 @@ export async function soakWorker(
     if (random() < 0.25) {
       // The sweeper removes this token.
       const expires_at = new Date(now() + lifetime * (1 + random() * 10)).toISOString();
-      ledger.expiring++;
+      report.expiring++;
       await send('createToken', { body: { ...body, expires_at } });
       return;
     }
@@ -112,5 +112,5 @@ export async function soakWorker(
       await send('deleteToken', { id });
     }
   }
-  for (const id of own) if (!(await isKept(id))) ledger.lost++;
+  for (const id of own) if (!(await isKept(id))) report.lost++;
 }

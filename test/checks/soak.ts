@@ -8,7 +8,7 @@ import { patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
-import { callsOf, createLoadLedger, type LoadLedger, soakWorker } from './soak-load.ts';
+import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
 
 const WORKERS = 8;
 const EVERY_MS = 1_000;
@@ -78,13 +78,13 @@ async function soak(
   { besides, clock = { now: Date.now, speed: 1 } }: SoakOptions = {},
 ): Promise<Soaked> {
   const lifetime = LIFETIME_MS * clock.speed;
-  const ledger = createLoadLedger();
+  const report = createLoadReport();
   const samples: Sample[] = [];
   const started = performance.now();
   const minute = () => (performance.now() - started) / 60_000;
-  const ended = () => minute() >= minutes && callsOf(ledger) >= calls;
+  const ended = () => minute() >= minutes && callsOf(report) >= calls;
   const workers = Array.from({ length: WORKERS }, (_, index) =>
-    soakWorker(vault, ledger, {
+    soakWorker(vault, report, {
       seed: seed + index,
       name: `worker-${index}`,
       everyMs,
@@ -99,7 +99,7 @@ async function soak(
     samples.push(look(vault, minute()));
   }
   await Promise.all(workers);
-  return { ledger, samples, overdue: await overdueOf(vault.file, clock.now() - OVERDUE_MS * clock.speed) };
+  return { report, samples, overdue: await overdueOf(vault.file, clock.now() - OVERDUE_MS * clock.speed) };
 }
 
 /** Rotates the keys, prunes the audit and lets the daemon reopen its log, in turn, until the load ends. */
@@ -146,7 +146,7 @@ async function overdueOf(file: string, due: number): Promise<number> {
 }
 
 interface Soaked {
-  readonly ledger: LoadLedger;
+  readonly report: LoadReport;
   readonly samples: readonly Sample[];
   readonly overdue: number;
 }
@@ -157,17 +157,17 @@ interface Judged {
   readonly mostSlope?: number;
 }
 
-function figuresOf({ ledger, samples, overdue }: Soaked, settledAfter: number) {
-  const { counts, expiring, lost, errors } = ledger;
+function figuresOf({ report, samples, overdue }: Soaked, settledAfter: number) {
+  const { counts, expiring, lost, errors } = report;
   const memory = soakFigures(samples, settledAfter);
   const minutes = (samples.at(-1)?.minute ?? 0) - settledAfter;
   const rss_growth = Math.round((memory.rss_slope_mib_per_min * minutes * 1000) / memory.rss_max_mib) / 1000;
-  return { ...memory, rss_growth, ...counts, calls: callsOf(ledger), expiring, overdue, lost, errors };
+  return { ...memory, rss_growth, ...counts, calls: callsOf(report), expiring, overdue, lost, errors };
 }
 
 function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
   const figures = figuresOf(soaked, settledAfter);
-  if (figures.errors > 0) throw new CheckFailure(`an error: ${soaked.ledger.firstError}`, figures);
+  if (figures.errors > 0) throw new CheckFailure(`an error: ${soaked.report.firstError}`, figures);
   if (figures.lost > 0) throw new CheckFailure(`${figures.lost} tokens were lost`, figures);
   if (figures.overdue > 0) throw new CheckFailure(`${figures.overdue} expired tokens were not swept`, figures);
   if (figures.wal_max_mib >= MAX_WAL_MIB) throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);

@@ -5,8 +5,8 @@ import { Fault } from '../../src/core/fault.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import type { CheckReport } from '../../src/vault/checks/check-vault.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt } from '../../src/vault/place.ts';
-import type { TamperPlaces } from './tamper-places.ts';
+import { openVaultAt } from '../../src/vault/location.ts';
+import type { TamperLocations } from './tamper-locations.ts';
 import { codeOf, judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
 
@@ -25,7 +25,7 @@ export interface Tampered {
 
 export interface TamperCase {
   readonly name: string;
-  /** Changes the closed vault at the place with this name. */
+  /** Changes the closed vault at the location with this name. */
   readonly alter: (name: string) => Promise<void>;
   /** Matches the finding that doctor must report. */
   readonly finding?: RegExp;
@@ -53,9 +53,9 @@ export async function tamperOnce(
   { cli }: { readonly cli: boolean },
 ): Promise<Tampered> {
   const { name, anchor, before, now = sound } = given;
-  const { places } = vault;
-  const altered = places.nameIn(vault.folder, 'altered');
-  await places.copy(vault.name, altered);
+  const { locations } = vault;
+  const altered = locations.nameIn(vault.folder, 'altered');
+  await locations.copy(vault.name, altered);
   const wrong: string[] = [];
   const verdicts = new Set<Verdict>();
   let reads = 0;
@@ -63,8 +63,8 @@ export async function tamperOnce(
     await given.alter(altered).catch((cause: unknown) => {
       throw new Error(`the edit itself failed: ${name}: ${String(cause)}`, { cause });
     });
-    const report = await refusedOr(places, () =>
-      checkVaultFile({ ...places.at(altered), credential: vault.credential, anchor }),
+    const report = await refusedOr(locations, () =>
+      checkVaultFile({ ...locations.at(altered), credential: vault.credential, anchor }),
     );
     const found = report instanceof Fault ? report.message : findingsOf(report);
     const doctor = found !== '' && (given.finding === undefined || given.finding.test(found));
@@ -74,15 +74,15 @@ export async function tamperOnce(
     if (cli && !isUnsealed)
       wrong.push(...(await askCommandLine(altered, vault, anchor)).map((what) => `${name}: ${what}`));
 
-    const opened = await refusedOr(places, () => {
+    const opened = await refusedOr(locations, () => {
       const { credential } = vault;
-      return openVaultAt(places.at(altered), { credential, anchor, reportError: () => undefined });
+      return openVaultAt(locations.at(altered), { credential, anchor, reportError: () => undefined });
     });
     if (!(opened instanceof Fault)) {
       const replies = await readEverything(opened, vault, applications);
-      await opened.close().catch((error: unknown) => refusal(error, places));
+      await opened.close().catch((error: unknown) => refusal(error, locations));
       for (const [read, reply] of replies) {
-        const isRefused = reply.status >= 400 && places.problems.includes(codeOf(reply));
+        const isRefused = reply.status >= 400 && locations.problems.includes(codeOf(reply));
         const verdict = isRefused ? 'error' : judgeReply(read, reply, now, before);
         verdicts.add(verdict);
         reads += 1;
@@ -93,16 +93,16 @@ export async function tamperOnce(
     const caught = opened instanceof Fault ? 'open' : verdicts.has('error') ? 'read' : doctor ? 'doctor' : undefined;
     return { name, caught, verdicts, reads, wrong };
   } finally {
-    await places.remove(altered);
+    await locations.remove(altered);
   }
 }
 
 /** Resolves to whether the audit of an altered vault looks sound. */
-async function verifies({ places, credential }: TamperVault, altered: string): Promise<boolean> {
-  const admin = await refusedOr(places, () => openVaultAdmin({ ...places.at(altered), credential }));
+async function verifies({ locations, credential }: TamperVault, altered: string): Promise<boolean> {
+  const admin = await refusedOr(locations, () => openVaultAdmin({ ...locations.at(altered), credential }));
   if (admin instanceof Fault) return false;
   try {
-    const report = await refusedOr(places, admin.verifyAudit);
+    const report = await refusedOr(locations, admin.verifyAudit);
     return !(report instanceof Fault) && report.ok;
   } finally {
     await admin.close();
@@ -112,7 +112,7 @@ async function verifies({ places, credential }: TamperVault, altered: string): P
 const findingsOf = ({ findings }: CheckReport) => findings.map(({ what }) => what).join('; ');
 
 /** Returns the fault of an error that clearly reports damage. Throws any other error. */
-function refusal(error: unknown, { refusals, problems }: TamperPlaces): Fault {
+function refusal(error: unknown, { refusals, problems }: TamperLocations): Fault {
   if (error instanceof Fault && [...REFUSALS, ...refusals].includes(error.code)) return error;
   if (error instanceof Error && 'code' in error && problems.includes(String(error.code))) {
     return new Fault('damaged', error.message);
@@ -120,8 +120,8 @@ function refusal(error: unknown, { refusals, problems }: TamperPlaces): Fault {
   throw error;
 }
 
-async function refusedOr<T>(places: TamperPlaces, work: () => Promise<T>): Promise<T | Fault> {
-  return work().catch((error: unknown) => refusal(error, places));
+async function refusedOr<T>(locations: TamperLocations, work: () => Promise<T>): Promise<T | Fault> {
+  return work().catch((error: unknown) => refusal(error, locations));
 }
 
 /** Runs doctor and a list with the built command line. Resolves to their wrong exit codes. */
@@ -130,11 +130,11 @@ async function askCommandLine(
   vault: TamperVault,
   anchor: string | undefined,
 ): Promise<readonly string[]> {
-  const flags = [...vault.places.flags(name), '--key-file', vault.keyFile];
+  const flags = [...vault.locations.flags(name), '--key-file', vault.keyFile];
   const anchored = anchor === undefined ? [] : ['--anchor', anchor];
   const doctor = await exitOf(['doctor', ...flags, ...anchored]);
   const list = await exitOf(['tokens', 'list', ...flags], vault.apiKey);
-  const codes: readonly FaultCode[] = ['damaged', 'wrong_credential', ...vault.places.refusals];
+  const codes: readonly FaultCode[] = ['damaged', 'wrong_credential', ...vault.locations.refusals];
   const refused: readonly number[] = codes.map((code) => FAULTS[code].exit);
   const clear = new Set([0, 3, 4, 5, ...refused]);
   return [

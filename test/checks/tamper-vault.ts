@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVaultAt } from '../../src/vault/place.ts';
+import { openVaultAt } from '../../src/vault/location.ts';
 import { createCaller } from './perform.ts';
 import type { ActingKeys } from './put-back.ts';
-import { FILE_PLACES, type TamperPlaces } from './tamper-places.ts';
+import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
 
 const PASSPHRASE: Credential = { kind: 'passphrase', passphrase: 'a passphrase of a check' };
 
@@ -19,8 +19,8 @@ const rule = (transform: string, permissions: readonly string[], container = '/'
 /** A closed vault with two tenants and rows in every table. */
 export interface TamperVault extends ActingKeys {
   readonly folder: string;
-  readonly places: TamperPlaces;
-  /** The name of the vault's place. */
+  readonly locations: TamperLocations;
+  /** The name of the vault's location. */
   readonly name: string;
   /** The path of its key file. */
   readonly keyFile: string;
@@ -41,16 +41,16 @@ export interface TamperVault extends ActingKeys {
  * Creates the vault. Both tenants have a token `token-1`. The last change of the first tenant creates `token-3`. The
  * seed sets the key and the data.
  */
-export async function makeTamperVault(seed: number, places = FILE_PLACES): Promise<TamperVault> {
+export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS): Promise<TamperVault> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-tamper-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
-  const name = places.nameIn(folder, `sound${seed}`);
+  const name = locations.nameIn(folder, `sound${seed}`);
   const keyFile = join(folder, 'vault.key');
   const key = new Uint8Array(32).map((_, at) => (seed * 31 + at * 7) % 251);
   writeFileSync(keyFile, key, { mode: 0o600 });
   const credential: Credential = { kind: 'key_file', key };
-  const { vault, key: management } = await places.create(name, { credential, tenantName: 'first' });
+  const { vault, key: management } = await locations.create(name, { credential, tenantName: 'first' });
   const perform = createCaller(() => directClient(vault));
   const other = (await vault.createTenant('second')).application.key ?? '';
 
@@ -104,16 +104,16 @@ export async function makeTamperVault(seed: number, places = FILE_PLACES): Promi
     await perform(apiKey, 'deleteToken', { id });
   }
   await vault.close();
-  const admin = await openVaultAdmin({ ...places.at(name), credential });
+  const admin = await openVaultAdmin({ ...locations.at(name), credential });
   await admin.addSlot(PASSPHRASE, { allowWeak: true });
   await admin.close();
-  const again = await openVaultAt(places.at(name), { credential });
+  const again = await openVaultAt(locations.at(name), { credential });
   await createCaller(() => directClient(again))(apiKey, 'createToken', { body: simple(3) });
   await again.sweep();
   await again.close();
   return {
     folder,
-    places,
+    locations,
     name,
     keyFile,
     credential,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { openVaultAt } from '../../src/vault/place.ts';
+import { openVaultAt } from '../../src/vault/location.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { LAUNDERINGS, launder } from './launder.ts';
@@ -12,7 +12,7 @@ import { TAMPER_COLUMNS } from './tamper-columns.ts';
 import { TAMPER_EDITS } from './tamper-edits.ts';
 import { tamperFile } from './tamper-file.ts';
 import { ABSURD_COSTS, FOREIGN_EDITS, setSlotCost } from './tamper-foreign.ts';
-import { FILE_PLACES, type TamperPlaces } from './tamper-places.ts';
+import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
 import { applicationsIn, type Replies, readEverything } from './tamper-reads.ts';
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
 import { plantTriggers } from './tamper-running.ts';
@@ -27,7 +27,7 @@ const CLI_EVERY = 8;
 
 /** The vaults that a check alters. */
 export interface TamperSubject {
-  readonly places: TamperPlaces;
+  readonly locations: TamperLocations;
   /** The number of edits that a run must make at least. */
   readonly minEdits: number;
   /** A quick run makes one of every `sample` edits. */
@@ -46,7 +46,7 @@ export interface TamperSubject {
 
 const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
   name,
-  alter: (file) => FILE_PLACES.alter(file, sql),
+  alter: (file) => FILE_LOCATIONS.alter(file, sql),
 });
 
 const ownEdits: readonly TamperCase[] = [
@@ -60,14 +60,14 @@ const ownEdits: readonly TamperCase[] = [
 ];
 
 const FILE_SUBJECT: TamperSubject = {
-  places: FILE_PLACES,
+  locations: FILE_LOCATIONS,
   minEdits: 40,
   sample: 3,
   edits: async (_vault, other) => [
     ...ownEdits,
     ...Object.entries(FOREIGN_EDITS).map(([name, sql]) => ({
       name,
-      alter: (file: string) => FILE_PLACES.alter(file, sql, other.name),
+      alter: (file: string) => FILE_LOCATIONS.alter(file, sql, other.name),
     })),
   ],
   cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
@@ -76,8 +76,8 @@ const FILE_SUBJECT: TamperSubject = {
 };
 
 async function withVault<T>(vault: TamperVault, name: string, use: (opened: Vault) => Promise<T>, anchor?: string) {
-  const { places, credential } = vault;
-  const opened = await openVaultAt(places.at(name), { credential, anchor });
+  const { locations, credential } = vault;
+  const opened = await openVaultAt(locations.at(name), { credential, anchor });
   try {
     return await use(opened);
   } finally {
@@ -87,9 +87,9 @@ async function withVault<T>(vault: TamperVault, name: string, use: (opened: Vaul
 
 /** Returns the replies of the sound vault. Reads a copy, because reads add entries to the audit. */
 async function soundReplies(vault: TamperVault, applications: readonly string[], name = vault.name): Promise<Replies> {
-  const { places } = vault;
-  const copy = places.nameIn(vault.folder, 'sound');
-  await places.copy(name, copy);
+  const { locations } = vault;
+  const copy = locations.nameIn(vault.folder, 'sound');
+  await locations.copy(name, copy);
   return withVault(vault, copy, (opened) => readEverything(opened, vault, applications));
 }
 
@@ -116,26 +116,26 @@ async function rollbacks(
   sound: Replies,
   applications: readonly string[],
 ): Promise<TamperCase[]> {
-  const { places, folder } = vault;
+  const { locations, folder } = vault;
   const cases: TamperCase[] = [];
   const entries = Object.entries(ROLLBACKS);
   for (const [name, [change, tables, , finding]] of entries) {
-    const changed = places.nameIn(folder, `changed${cases.length}`);
-    await places.copy(vault.name, changed);
-    const kept = await places.keep(changed);
+    const changed = locations.nameIn(folder, `changed${cases.length}`);
+    await locations.copy(vault.name, changed);
+    const kept = await locations.keep(changed);
     await act(vault, changed, change);
     const now = await soundReplies(vault, applications, changed);
     const alter = async (altered: string) => {
-      await places.copy(changed, altered);
-      await places.putBack(altered, kept, tables);
+      await locations.copy(changed, altered);
+      await locations.putBack(altered, kept, tables);
     };
     cases.push({ name: `${name}, put back`, alter, finding, now, before: sound });
   }
   const [[, [change]] = ['', [async () => undefined]]] = entries;
   const anchor = join(folder, 'anchor');
-  const anchored = places.nameIn(folder, 'anchored');
-  await places.copy(vault.name, anchored);
-  const kept = await places.keep(anchored);
+  const anchored = locations.nameIn(folder, 'anchored');
+  await locations.copy(vault.name, anchored);
+  const kept = await locations.keep(anchored);
   await act(vault, anchored, change);
   await withVault(vault, anchored, (opened) => readEverything(opened, vault, []), anchor);
   cases.push({ name: 'the whole vault put back', alter: async () => undefined, anchor });
@@ -143,8 +143,8 @@ async function rollbacks(
     name: 'entries of reads cut from the audit’s tail',
     anchor,
     alter: async (altered) => {
-      await places.copy(anchored, altered);
-      await places.alter(altered, cutTail);
+      await locations.copy(anchored, altered);
+      await locations.alter(altered, cutTail);
     },
   });
   if (countOn === undefined) return cases;
@@ -152,9 +152,9 @@ async function rollbacks(
     name: 'the audit’s last entry and its change undone, the commits counted on',
     anchor,
     alter: async (altered) => {
-      await places.copy(anchored, altered);
-      await places.putBack(altered, kept);
-      await places.alter(altered, countOn);
+      await locations.copy(anchored, altered);
+      await locations.putBack(altered, kept);
+      await locations.alter(altered, countOn);
     },
   });
   return cases;
@@ -166,7 +166,7 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   const before = process.memoryUsage.rss();
   for (const [name, cost] of Object.entries(ABSURD_COSTS)) {
     const file = join(vault.folder, 'costs.db');
-    await FILE_PLACES.copy(vault.name, file);
+    await FILE_LOCATIONS.copy(vault.name, file);
     await tamperFile(file, (connection) => setSlotCost(connection, PASSPHRASE_SLOT, cost));
     const started = performance.now();
     const refused = await openVaultAt({ file }, { credential: vault.passphrase }).catch((error: unknown) => error);
@@ -187,10 +187,10 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
 async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
   const results: Tampered[] = [];
   for (const [name, laundering] of Object.entries(LAUNDERINGS)) {
-    const { places, apiKey, management, credential } = vault;
-    const laundered = places.nameIn(vault.folder, 'laundered');
-    await places.copy(vault.name, laundered);
-    const found = await launder({ places, name: laundered, apiKey, management, credential }, laundering);
+    const { locations, apiKey, management, credential } = vault;
+    const laundered = locations.nameIn(vault.folder, 'laundered');
+    await locations.copy(vault.name, laundered);
+    const found = await launder({ locations, name: laundered, apiKey, management, credential }, laundering);
     const wrong = found.map((what) => `${name}, put back before ordinary calls: ${what}`);
     results.push({ name, caught: 'read', verdicts: new Set(['error']), reads: laundering.calls.length, wrong });
   }
@@ -205,9 +205,9 @@ interface TamperOptions extends CheckOptions {
 
 /** Alters copies of a vault. Resolves to the figures. Rejects with a `CheckFailure`. */
 export async function tamper({ seed, quick, subject, edits }: TamperOptions): Promise<Record<string, number | string>> {
-  const { places } = subject;
-  const vault = await makeTamperVault(seed, places);
-  const other = await makeTamperVault(seed + 1, places);
+  const { locations } = subject;
+  const vault = await makeTamperVault(seed, locations);
+  const other = await makeTamperVault(seed + 1, locations);
   const results: Tampered[] = [];
   try {
     const applications = applicationsIn(await soundReplies(vault, []));
@@ -215,7 +215,7 @@ export async function tamper({ seed, quick, subject, edits }: TamperOptions): Pr
     const cases = edits ?? [
       ...(await subject.edits(vault, other)),
       ...(await rollbacks(subject, vault, sound, applications)),
-      { name: 'another vault’s file', alter: (name: string) => places.copy(other.name, name) },
+      { name: 'another vault’s file', alter: (name: string) => locations.copy(other.name, name) },
     ];
     const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * subject.sample) : undefined;
     const chosen = cases.filter((_, index) => sample === undefined || index % subject.sample === sample);

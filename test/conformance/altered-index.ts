@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt, type VaultPlace } from '../../src/vault/place.ts';
+import { openVaultAt, type VaultLocation } from '../../src/vault/location.ts';
 import { swappedIndex } from '../checks/swapped-index.ts';
 import { type Answer, CREDENTIAL, callVault, RULE } from '../unit/vault-admin-fixture.ts';
 
 interface Alterable {
   /** Creates a closed vault. */
-  create(): Promise<{ readonly place: VaultPlace; readonly management: string }>;
+  create(): Promise<{ readonly location: VaultLocation; readonly management: string }>;
   /** Runs SQL on a closed vault, without its key. */
-  alter(place: VaultPlace, sql: string): Promise<void>;
+  alter(location: VaultLocation, sql: string): Promise<void>;
   readonly dialect?: Parameters<typeof swappedIndex>[2];
   /** Whether at least one call fails after each edit. Some stores compare entries with the row, and find fewer tokens. */
   readonly isAlwaysNoticed: boolean;
@@ -23,8 +23,8 @@ interface Customer {
 const SECRET = '123-45-6789';
 
 /** Creates two tokens that share no value by which a search finds them. Resolves to the key and to `alice`. */
-async function addCustomers(place: VaultPlace, management: string) {
-  return withPlace(place, async (call) => {
+async function addCustomers(location: VaultLocation, management: string) {
+  return withVaultAt(location, async (call) => {
     const rules = [{ ...RULE, permissions: [...RULE.permissions, 'token:search'] }];
     const application = { name: 'search', type: 'private', rules };
     const apiKey = String((await call(management, 'createApplication', { body: application })).body['key']);
@@ -43,8 +43,8 @@ async function addCustomers(place: VaultPlace, management: string) {
 
 type Call = (key: string, operation: OperationId, parts?: Parameters<typeof callVault>[3]) => Promise<Answer>;
 
-async function withPlace<T>(place: VaultPlace, use: (call: Call) => Promise<T>): Promise<T> {
-  const vault = await openVaultAt(place, { credential: CREDENTIAL, reportError: () => undefined });
+async function withVaultAt<T>(location: VaultLocation, use: (call: Call) => Promise<T>): Promise<T> {
+  const vault = await openVaultAt(location, { credential: CREDENTIAL, reportError: () => undefined });
   try {
     return await use((...words) => callVault(vault, ...words));
   } finally {
@@ -92,11 +92,11 @@ export function testAlteredIndex({ create, alter, dialect, isAlwaysNoticed }: Al
     'searches and lists with %s',
     async (what, edit) => {
       const isSound = what === 'nothing altered';
-      const { place, management } = await create();
-      const { apiKey, alice } = await addCustomers(place, management);
-      await alter(place, edit);
-      expect((await checkVaultFile({ ...place, credential: CREDENTIAL })).ok).toBe(isSound);
-      await withPlace(place, async (call) => {
+      const { location, management } = await create();
+      const { apiKey, alice } = await addCustomers(location, management);
+      await alter(location, edit);
+      expect((await checkVaultFile({ ...location, credential: CREDENTIAL })).ok).toBe(isSound);
+      await withVaultAt(location, async (call) => {
         let failed = 0;
         for (const { operation, parts } of callsFor(alice)) {
           const { status, body } = await call(apiKey, operation, parts);

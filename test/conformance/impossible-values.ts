@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt, type VaultPlace } from '../../src/vault/place.ts';
+import { openVaultAt, type VaultLocation } from '../../src/vault/location.ts';
 import { CREDENTIAL, callVault, RULE } from '../unit/vault-admin-fixture.ts';
 
 interface Alterable {
   /** Creates a closed vault. */
-  create(): Promise<{ readonly place: VaultPlace; readonly management: string }>;
+  create(): Promise<{ readonly location: VaultLocation; readonly management: string }>;
   /** Runs SQL on a closed vault, without its key. */
-  alter(place: VaultPlace, sql: string): Promise<void>;
+  alter(location: VaultLocation, sql: string): Promise<void>;
   /** Cases that only this store has, and SQL of cases that differs from SQLite's. */
   readonly cases?: readonly Case[];
   readonly sqlOf?: Readonly<Record<string, string>>;
@@ -76,16 +76,16 @@ export function testImpossibleValues({ create, alter, cases = [], sqlOf = {} }: 
   it.each([...CASES, ...cases].map((each) => [each[0], each] as const))(
     '%s',
     async (_name, [name, sql, finding, ...failing]) => {
-      const { place, management } = await create();
-      const open = () => openVaultAt(place, { credential: CREDENTIAL, reportError: () => undefined });
+      const { location, management } = await create();
+      const open = () => openVaultAt(location, { credential: CREDENTIAL, reportError: () => undefined });
       const fresh = await open();
       const application = { name: 'a', type: 'private', rules: [RULE] };
       const { id, key } = (await callVault(fresh, management, 'createApplication', { body: application })).body;
       const token = { type: 'token', data: 1 };
       await callVault(fresh, key, 'createToken', { body: { ...token, id: 'one' } });
       await fresh.close();
-      await alter(place, sqlOf[name] ?? sql);
-      const { findings } = await checkVaultFile({ ...place, credential: CREDENTIAL });
+      await alter(location, sqlOf[name] ?? sql);
+      const { findings } = await checkVaultFile({ ...location, credential: CREDENTIAL });
       expect(findings.map(({ what }) => what).join()).toMatch(finding);
 
       const vault = await open();

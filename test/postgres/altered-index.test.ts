@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { describe } from 'vitest';
-import { parseStore } from '../../src/vault/place.ts';
+import { parseStore } from '../../src/vault/location.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { STORE } from '../checks/swapped-index.ts';
 import { testAlteredIndex } from '../conformance/altered-index.ts';
@@ -16,7 +16,7 @@ describe('altered indexes of a store', () => {
       database ??= createDatabase();
       const store = parseStore(`${await database}?sslmode=disable&schema=altered_${schemas++}`, false);
       const made = await createStoreVault({ store, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false });
-      return { place: { store }, management: made.application.key ?? '' };
+      return { location: { store }, management: made.application.key ?? '' };
     },
     async alter(_place, sql) {
       const client = new Client({ connectionString: await database });

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { parseStore, type StorePlace } from '../../src/vault/place.ts';
+import { parseStore, type StoreLocation } from '../../src/vault/location.ts';
 import { createStoreVault, openStoreVault } from '../../src/vault/store-vault.ts';
 import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
-import { openTestClient } from './lane-fixture.ts';
+import { openTestClient } from './write-queue-fixture.ts';
 
 const OTHER = { code: 'damaged', message: expect.stringContaining('does not match the anchor') };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
 
 /** Opens and closes the vault, as a daemon with `--anchor` does. With a key, creates tokens. */
-async function serveOnce(store: StorePlace, anchor: string, management?: string): Promise<void> {
+async function serveOnce(store: StoreLocation, anchor: string, management?: string): Promise<void> {
   const vault = await openStoreVault({ store, credential: CREDENTIAL, anchor, auditStrict: true });
   try {
     if (management === undefined) return;
@@ -33,10 +33,15 @@ it('a process keeps an anchor that shows the loss of commits', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const anchor = path.join(folder, 'anchor');
-  const place = parseStore(`${await createDatabase()}?sslmode=disable`, false);
-  const made = await createStoreVault({ store: place, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false });
-  const { run } = await openTestClient(place.url);
-  const vault = await openStoreVault({ store: place, credential: CREDENTIAL, anchor, auditStrict: true });
+  const location = parseStore(`${await createDatabase()}?sslmode=disable`, false);
+  const made = await createStoreVault({
+    store: location,
+    credential: CREDENTIAL,
+    tenantName: 't',
+    weakPassphrase: false,
+  });
+  const { run } = await openTestClient(location.url);
+  const vault = await openStoreVault({ store: location, credential: CREDENTIAL, anchor, auditStrict: true });
   const change = (name: string) => callVault(vault, made.application.key ?? '', 'updateTenant', { body: { name } });
   const written = () => readFileSync(anchor, 'utf8');
 
@@ -55,28 +60,33 @@ it('an anchor detects a database that lost the end of the audit, or was restored
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const anchor = path.join(folder, 'anchor');
-  const place = parseStore(`${await createDatabase()}?sslmode=disable`, false);
-  const made = await createStoreVault({ store: place, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false });
-  const { run } = await openTestClient(place.url);
+  const location = parseStore(`${await createDatabase()}?sslmode=disable`, false);
+  const made = await createStoreVault({
+    store: location,
+    credential: CREDENTIAL,
+    tenantName: 't',
+    weakPassphrase: false,
+  });
+  const { run } = await openTestClient(location.url);
   const compare = async () => {
-    const admin = await openVaultAdmin({ store: place, credential: CREDENTIAL });
+    const admin = await openVaultAdmin({ store: location, credential: CREDENTIAL });
     await admin.compareWithAnchor(anchor).finally(admin.close);
   };
 
-  await serveOnce(place, anchor, made.application.key);
+  await serveOnce(location, anchor, made.application.key);
   await compare();
-  await serveOnce(place, anchor);
+  await serveOnce(location, anchor);
 
   for (const text of [
     'DELETE FROM vault.audit WHERE sequence = (SELECT max(sequence) FROM vault.audit)',
     "UPDATE vault.audit SET link = '\\x00'",
     'DELETE FROM vault.audit WHERE sequence > 2',
   ]) {
-    await serveOnce(place, anchor, made.application.key);
+    await serveOnce(location, anchor, made.application.key);
     await run({ text: 'CREATE TABLE public.kept AS SELECT * FROM vault.audit' });
     await run({ text });
     const found = text.startsWith('UPDATE') ? OTHER : OLDER;
-    await expect(serveOnce(place, anchor), text).rejects.toMatchObject(found);
+    await expect(serveOnce(location, anchor), text).rejects.toMatchObject(found);
     await expect(compare(), text).rejects.toMatchObject(found);
     await run({
       text: 'DELETE FROM vault.audit; INSERT INTO vault.audit SELECT * FROM public.kept; DROP TABLE public.kept',

@@ -13,9 +13,9 @@ import {
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { transactionOf } from './member-of.ts';
 import { openClient } from './open-client.ts';
 import { openTwice } from './open-twice.ts';
+import { transactionOf } from './write-of.ts';
 
 let stores: readonly [Store, Store];
 let url: string;

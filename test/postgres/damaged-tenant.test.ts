@@ -7,8 +7,8 @@ import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { DAMAGE, expectOthers } from '../unit/damaged-tenant-fixture.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
-import { openTestClient } from './lane-fixture.ts';
 import { newStore, serve } from './served-store.ts';
+import { openTestClient } from './write-queue-fixture.ts';
 
 /** Creates a vault whose second tenant is damaged. */
 async function threeTenants({ sql, pruned }: (typeof DAMAGE)[number]) {
@@ -39,13 +39,13 @@ async function threeTenants({ sql, pruned }: (typeof DAMAGE)[number]) {
         client.run({ text: `SELECT r::text FROM vault.${table} r WHERE tenant = ${number} ORDER BY 1` }),
       ),
     );
-  return { place: { store }, tenants, rows };
+  return { location: { store }, tenants, rows };
 }
 
 describe.each(DAMAGE)('a damaged tenant of a database: $what', (damage) => {
   it('does not stop commands on other tenants', async () => {
-    const { place, tenants, rows } = await threeTenants(damage);
+    const { location, tenants, rows } = await threeTenants(damage);
     expect(await rows()).not.toEqual([[], [], [], []]);
-    await expectOthers(place, tenants, damage, rows);
+    await expectOthers(location, tenants, damage, rows);
   });
 });

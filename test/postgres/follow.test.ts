@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { callVault } from '../unit/vault-admin-fixture.ts';
-import { lossesOf } from './lane-fixture.ts';
 import { type ServedStore, serve, servedStore } from './served-store.ts';
+import { lossesOf } from './write-queue-fixture.ts';
 
 let vault: ServedStore;
 beforeEach(async () => {

@@ -5,7 +5,7 @@ import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
 import { addTenant, addToken, blind, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
-import { createTestStore, openTestClient } from './lane-fixture.ts';
+import { createTestStore, openTestClient } from './write-queue-fixture.ts';
 
 const NEW_KEY: WrappedKey = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('key'), created_at: NOW };
 

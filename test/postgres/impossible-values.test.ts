@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { describe } from 'vitest';
-import { parseStore } from '../../src/vault/place.ts';
+import { parseStore } from '../../src/vault/location.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { testImpossibleValues } from '../conformance/impossible-values.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
@@ -15,7 +15,7 @@ describe('values of a store that no seal protects', () => {
       database ??= createDatabase();
       const store = parseStore(`${await database}?sslmode=disable&schema=impossible_${schemas++}`, false);
       const made = await createStoreVault({ store, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false });
-      return { place: { store }, management: made.application.key ?? '' };
+      return { location: { store }, management: made.application.key ?? '' };
     },
     async alter(_place, sql) {
       const client = new Client({ connectionString: await database });

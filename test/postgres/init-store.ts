@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { parseStore } from '../../src/vault/place.ts';
+import { parseStore } from '../../src/vault/location.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { createDatabase } from './create-database.ts';
 

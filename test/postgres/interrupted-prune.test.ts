@@ -51,9 +51,9 @@ describe('an interrupted prune of a store', () => {
     const [other, file] = [{ store: await newStore() }, { file: join(vault.folder, 'moved.db') }];
     await moveVault({ from: vault.at, to: other }, { ...MOVE, keepSource: true });
     await moveVault({ from: vault.at, to: file }, MOVE);
-    for (const place of [other, file]) {
-      expect(await vault.doctor(place)).toMatchObject(SOUND);
-      expect(await vault.doctor(place, ['old'])).toMatchObject(SOUND);
+    for (const location of [other, file]) {
+      expect(await vault.doctor(location)).toMatchObject(SOUND);
+      expect(await vault.doctor(location, ['old'])).toMatchObject(SOUND);
     }
     await vault.use(other.store);
     vault.daemon = await serve(vault.at);

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blind, ENTRY, indexes, MONTH, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { changeOf, memberOf, workOf } from './member-of.ts';
 import { createTables, openClient } from './open-client.ts';
+import { changeOf, workOf, writeOf } from './write-of.ts';
 
 /**
  * PostgreSQL makes new plans for the first five runs of a named statement, then keeps one plan if it seems as cheap.
@@ -28,24 +28,24 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
     const twin = tokenRecord(tenantId);
     const given = { ...indexes('x', 'y'), former: time % 2 === 0 ? [blind('z')] : [] };
     await workOf(
-      await memberOf((writes) => writes.insertToken(token, given, { ...OPTIONS, deduplicate: false }, ENTRY)),
+      await writeOf((writes) => writes.insertToken(token, given, { ...OPTIONS, deduplicate: false }, ENTRY)),
     )(run);
-    await workOf(await memberOf((writes) => writes.insertToken(twin, given, OPTIONS, ENTRY)))(run);
+    await workOf(await writeOf((writes) => writes.insertToken(twin, given, OPTIONS, ENTRY)))(run);
     await workOf(
-      await memberOf((writes) => writes.markActive(tenantId, [token.id, twin.id, 'x'].slice(time % 3), MONTH)),
+      await writeOf((writes) => writes.markActive(tenantId, [token.id, twin.id, 'x'].slice(time % 3), MONTH)),
     )(run);
     await changeOf((changes) => changes.resealTokens(tenantId, [{ before: token, after: token, indexes: given }]))(run);
     const expected = { revision: 1, now: NOW };
-    await workOf(await memberOf((writes) => writes.replaceToken(next, given, expected, ENTRY)))(run);
+    await workOf(await writeOf((writes) => writes.replaceToken(next, given, expected, ENTRY)))(run);
     const list = Array.from({ length: 1 + time }, () => tokenRecord(tenantId));
-    const members = list.map((each) => ({ token: each, indexes: indexes(each.id), deduplicate: true }));
-    await changeOf((changes) => changes.insertTokens(members, NOW, ENTRY))(run);
+    const writes = list.map((each) => ({ token: each, indexes: indexes(each.id), deduplicate: true }));
+    await changeOf((changes) => changes.insertTokens(writes, NOW, ENTRY))(run);
     await Promise.all([
       reads.findToken(tenantId, token.id, NOW),
       reads.findPresentedToken(tenantId, token.id, NOW),
       reads.findDuplicate(tenantId, blind('fingerprint x'), token.id, NOW),
     ]);
-    await workOf(await memberOf((writes) => writes.deleteToken(tombstoneOf(next), 2, ENTRY)))(run);
+    await workOf(await writeOf((writes) => writes.deleteToken(tombstoneOf(next), 2, ENTRY)))(run);
     await client.commit();
   }
 

@@ -1,17 +1,17 @@
 import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { MovePlace } from '../../src/core/move-ports.ts';
+import type { MoveLocation } from '../../src/core/move-ports.ts';
 import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { abortMove, moveBetween, movedPlace, moveVault } from '../../src/vault/move.ts';
-import { openVaultAt, parseStore, type VaultPlace } from '../../src/vault/place.ts';
+import { openVaultAt, parseStore, type VaultLocation } from '../../src/vault/location.ts';
+import { abortMove, moveBetween, movedLocation, moveVault } from '../../src/vault/move.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
-import { openTestClient } from './lane-fixture.ts';
+import { openTestClient } from './write-queue-fixture.ts';
 
 const MOVE = { readCredential: async () => CREDENTIAL, keepSource: false, full: true };
 
@@ -41,8 +41,8 @@ async function everyKind(): Promise<FileVault> {
   return made;
 }
 
-async function data(place: VaultPlace, apiKey: string, id: string): Promise<unknown> {
-  const vault = await openVaultAt(place, { credential: CREDENTIAL });
+async function data(location: VaultLocation, apiKey: string, id: string): Promise<unknown> {
+  const vault = await openVaultAt(location, { credential: CREDENTIAL });
   try {
     const { status, body } = await callVault(vault, apiKey, 'getToken', { id });
     return status === 200 ? body['data'] : status;
@@ -60,7 +60,7 @@ async function setsOf({ store }: Awaited<ReturnType<typeof newStore>>): Promise<
   });
 }
 
-const check = (place: VaultPlace) => checkVaultFile({ ...place, credential: CREDENTIAL });
+const check = (location: VaultLocation) => checkVaultFile({ ...location, credential: CREDENTIAL });
 
 it('moves a file to a database and back', async () => {
   const { folder, file, apiKey } = await everyKind();
@@ -91,8 +91,8 @@ it('answers retries after a move, a rotation of the keys and the way back', asyn
   const { folder, file, apiKey, management, tenantId } = await everyKind();
   const store = await newStore();
   const body = { name: 'b', type: 'private', permissions: ['token:read'] };
-  const answers = async (place: VaultPlace) => {
-    const vault = await openVaultAt(place, { credential: CREDENTIAL });
+  const answers = async (location: VaultLocation) => {
+    const vault = await openVaultAt(location, { credential: CREDENTIAL });
     try {
       const id = 'in-a-b-';
       return [
@@ -133,8 +133,8 @@ it('reports how many tokens it has copied, and how many rows of each table it ha
   expect(compared).toEqual(expect.arrayContaining(['1 of 1', '2 of 2', '500 of 600', '600 of 600']));
 });
 
-const actionsOf = async (place: VaultPlace) => {
-  const admin = await openVaultAdmin({ ...place, credential: CREDENTIAL });
+const actionsOf = async (location: VaultLocation) => {
+  const admin = await openVaultAdmin({ ...location, credential: CREDENTIAL });
   try {
     const actions: string[] = [];
     for await (const { event } of admin.events()) actions.push(event.action);
@@ -249,18 +249,18 @@ const SHARED = [
 
 it.each(SHARED)('refuses to move %s to %s, and keeps the source', async (from, to) => {
   const { folder, file } = await fileVault(1);
-  const places = { from: { file: join(folder, from) }, to: { file: join(folder, to) } };
-  renameSync(file, places.from.file);
+  const locations = { from: { file: join(folder, from) }, to: { file: join(folder, to) } };
+  renameSync(file, locations.from.file);
   symlinkSync('.', join(folder, 'link'));
   mkdirSync(join(folder, 'other'));
-  linkSync(places.from.file, join(folder, 'other', from));
+  linkSync(locations.from.file, join(folder, 'other', from));
   const conflict = { code: 'conflict', message: expect.stringContaining('would replace') };
-  await expect(moveVault(places, MOVE)).rejects.toMatchObject(conflict);
-  await expect(abortMove(places)).rejects.toMatchObject(conflict);
+  await expect(moveVault(locations, MOVE)).rejects.toMatchObject(conflict);
+  await expect(abortMove(locations)).rejects.toMatchObject(conflict);
   expect(readdirSync(folder).toSorted()).toEqual(['link', 'other', from]);
   // A vault with two names does not open.
   rmSync(join(folder, 'other', from));
-  expect(await check(places.from)).toMatchObject({ ok: true, checked: { tokens: 1 } });
+  expect(await check(locations.from)).toMatchObject({ ok: true, checked: { tokens: 1 } });
 });
 
 it('refuses blind indexes that do not follow from the sealed values, if it opens all records', async () => {
@@ -305,13 +305,13 @@ it('copies a vault that others use, and leaves it as it is', async () => {
     expect(await callVault(one, apiKey, 'createToken', { body })).toMatchObject({ status: 201 });
     await one.close();
   }
-  for (const place of [{ file }, store, back]) expect(await check(place)).toMatchObject({ ok: true });
+  for (const location of [{ file }, store, back]) expect(await check(location)).toMatchObject({ ok: true });
 });
 
 it.each(['file', 'store'])('after a move, accepts its target, but no older copy in a %s', async (kind) => {
   const { folder, file, apiKey } = await fileVault(1);
-  const place = async (name: string) => (kind === 'file' ? { file: join(folder, name) } : newStore());
-  const [older, target] = [await place('older.db'), await place('target.db')];
+  const location = async (name: string) => (kind === 'file' ? { file: join(folder, name) } : newStore());
+  const [older, target] = [await location('older.db'), await location('target.db')];
   await moveVault({ from: { file }, to: older }, { ...MOVE, keepSource: true });
   await moveVault({ from: { file }, to: target }, MOVE);
   const vault = await openVaultAt(target, { credential: CREDENTIAL });
@@ -340,8 +340,8 @@ it('lets the daemons of a database report at once that it was moved', async () =
   await vault.close().catch(() => undefined);
 });
 
-/** Returns a place whose method `name` fails, before or after its work, as if the process were killed there. */
-function killedAt(place: MovePlace, name: 'makeCopy' | 'finishCopy' | 'leave', isAfter: boolean): MovePlace {
+/** Returns a location whose method `name` fails, before or after its work, as if the process were killed there. */
+function killedAt(location: MoveLocation, name: 'makeCopy' | 'finishCopy' | 'leave', isAfter: boolean): MoveLocation {
   const dying =
     <Args extends readonly unknown[]>(work: (...args: Args) => Promise<void>) =>
     async (...args: Args) => {
@@ -349,18 +349,18 @@ function killedAt(place: MovePlace, name: 'makeCopy' | 'finishCopy' | 'leave', i
       throw new Error('killed');
     };
   return {
-    ...place,
-    ...(name === 'makeCopy' && { makeCopy: dying(place.makeCopy) }),
-    ...(name === 'finishCopy' && { finishCopy: dying(place.finishCopy) }),
+    ...location,
+    ...(name === 'makeCopy' && { makeCopy: dying(location.makeCopy) }),
+    ...(name === 'finishCopy' && { finishCopy: dying(location.finishCopy) }),
     async openSource(keep) {
-      const source = await place.openSource(keep);
+      const source = await location.openSource(keep);
       return name === 'leave' ? { ...source, leave: dying(source.leave) } : source;
     },
   };
 }
 
-const serves = (place: VaultPlace) =>
-  openVaultAt(place, { credential: CREDENTIAL }).then(
+const serves = (location: VaultLocation) =>
+  openVaultAt(location, { credential: CREDENTIAL }).then(
     async (vault) => {
       await vault.close();
       return true;
@@ -382,8 +382,8 @@ it.each(KILLS)(
     if (kind === 'file') await moveVault({ from: { file }, to: first }, MOVE);
     const [from, to] = kind === 'file' ? [first, { file: join(folder, 'target.db') }] : [{ file }, first];
     const ends = {
-      from: killedAt(await movedPlace(from), name, isAfter),
-      to: killedAt(await movedPlace(to), name, isAfter),
+      from: killedAt(await movedLocation(from), name, isAfter),
+      to: killedAt(await movedLocation(to), name, isAfter),
     };
     await expect(moveBetween(ends, MOVE)).rejects.toThrow('killed');
 

@@ -15,7 +15,7 @@ import {
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { auditTexts, openTestClient } from './lane-fixture.ts';
+import { auditTexts, openTestClient } from './write-queue-fixture.ts';
 
 const OPTIONS = { insecure: true };
 

@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { openVault } from '../../src/library/open-vault.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { parseStore } from '../../src/vault/place.ts';
+import { parseStore } from '../../src/vault/location.ts';
 import { createStoreVault, openStoreVault } from '../../src/vault/store-vault.ts';
 import { createDatabase } from './create-database.ts';
 

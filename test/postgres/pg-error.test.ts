@@ -47,7 +47,8 @@ it.each([
   const error = await failureOf(await openClient(url), text);
   expect(error.code).toBe(code);
   expect(treatmentOf(error, 'write')).toMatchObject({ reaction, problem });
-  expect(toProblem(error, 'write')).toMatchObject({ code: problem });
+  const isTemporary = problem === 'vault_busy' || problem === 'no_space';
+  expect(toProblem(error, 'write')).toMatchObject({ code: problem, retryAfter: isTemporary ? 1 : undefined });
 });
 
 it.each([

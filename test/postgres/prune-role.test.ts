@@ -5,14 +5,14 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { parseStore, type StorePlace } from '../../src/vault/place.ts';
+import { parseStore, type StoreLocation } from '../../src/vault/location.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
-import { openTestClient } from './lane-fixture.ts';
+import { openTestClient } from './write-queue-fixture.ts';
 
 async function withAdmin<T>(
-  store: StorePlace,
+  store: StoreLocation,
   work: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>,
 ): Promise<T> {
   const admin = await openVaultAdmin({ store, credential: CREDENTIAL });

@@ -8,12 +8,12 @@ import { pruneAudit } from '../../src/history/prune-audit.ts';
 import { openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVaultAt, parseStore, type StorePlace, type VaultPlace } from '../../src/vault/place.ts';
+import { openVaultAt, parseStore, type StoreLocation, type VaultLocation } from '../../src/vault/location.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { CREDENTIAL, callVault, RULE } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
-import { openTestClient } from './lane-fixture.ts';
+import { openTestClient } from './write-queue-fixture.ts';
 
 export const SOUND = { ok: true, findings: [] };
 /** The number of tokens that each daemon creates. The second one also deletes a token. */
@@ -25,7 +25,7 @@ const STEP = 3;
 let database: Promise<string> | undefined;
 let schemas = 0;
 
-export async function newStore(): Promise<StorePlace> {
+export async function newStore(): Promise<StoreLocation> {
   database ??= createDatabase();
   return parseStore(`${await database}?sslmode=disable&schema=prune_${schemas++}`, true);
 }
@@ -39,8 +39,8 @@ export async function between(): Promise<number> {
 }
 
 /** Opens the vault as a daemon does. */
-export async function serve(place: VaultPlace, anchor?: string): Promise<Vault> {
-  const vault = await openVaultAt(place, { credential: CREDENTIAL, anchor });
+export async function serve(location: VaultLocation, anchor?: string): Promise<Vault> {
+  const vault = await openVaultAt(location, { credential: CREDENTIAL, anchor });
   onTestFinished(() => vault.close().catch(() => undefined));
   return vault;
 }
@@ -93,17 +93,17 @@ export async function servedStore() {
 
   const archived = (name = 'old') => archiveFile('--archive', join(folder, name));
 
-  /** The daemon that serves, and the place of the vault. */
+  /** The daemon that serves, and the location of the vault. */
   const state = { daemon: three, at: { store } };
 
   /** Sets the store to which the vault was moved. The methods then use it. */
-  async function use(other: StorePlace): Promise<void> {
+  async function use(other: StoreLocation): Promise<void> {
     state.at = { store: other };
     client = await openTestClient(other.url);
   }
 
-  const doctor = (place: VaultPlace = state.at, archives: readonly string[] = [], anchor?: string) =>
-    checkVaultFile({ ...place, credential: CREDENTIAL, anchor, archives: archives.map(archived) });
+  const doctor = (location: VaultLocation = state.at, archives: readonly string[] = [], anchor?: string) =>
+    checkVaultFile({ ...location, credential: CREDENTIAL, anchor, archives: archives.map(archived) });
 
   async function withAdmin<T>(work: (admin: VaultAdmin) => Promise<T>): Promise<T> {
     const admin = await openVaultAdmin({ ...state.at, credential: CREDENTIAL });
@@ -135,7 +135,7 @@ export async function servedStore() {
         return opened.store.moveBase(from, base, blinds);
       },
     };
-    const parts = { ...opened, store: altered, rest: async () => undefined };
+    const parts = { ...opened, store: altered, yieldToLoop: async () => undefined };
     return pruneAudit(parts, until, () => archived(name), { rows: STEP }).finally(opened.close);
   }
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
-import { openLane } from '../../src/store/postgres/lane.ts';
-import { CommitLost, findSettled, runGroup } from '../../src/store/postgres/lane-transaction.ts';
 import { connectTo } from '../../src/store/postgres/open-connections.ts';
 import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import { PgError } from '../../src/store/postgres/pg-error.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
+import { openWriteQueue } from '../../src/store/postgres/write-queue.ts';
+import { CommitLost, findSettled, runBatch } from '../../src/store/postgres/write-transaction.ts';
 import {
   addTenant,
   applicationRecord,
@@ -24,7 +24,7 @@ import {
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { CUTS, type Cut, type CutProxy, startCutProxy } from './cut-proxy.ts';
-import { auditTexts, createTestStore, memberOf, openTestClient } from './lane-fixture.ts';
+import { auditTexts, createTestStore, openTestClient, writeOf } from './write-queue-fixture.ts';
 
 /** A multiple of the number of kinds of changes and of the number of cuts. */
 const ROUNDS = 108;
@@ -171,7 +171,7 @@ describe('a store whose connection is lost at COMMIT', () => {
   });
 });
 
-describe('a lane that does not read the audit', () => {
+describe('a queue that does not read the audit', () => {
   let client: SqlClient;
   let row = 0;
   beforeAll(async () => {
@@ -179,20 +179,20 @@ describe('a lane that does not read the audit', () => {
   });
   afterAll(() => client.close());
 
-  /** Runs a member whose connection is cut, and guesses whether it was written. */
+  /** Runs a write whose connection is cut, and guesses whether it was written. */
   async function guess(cut: Cut, isWritten: boolean) {
     row += 1;
-    const lane = await connectTo(cutUrl, 10_000, { insecure: true });
-    const member = memberOf(row);
+    const queue = await connectTo(cutUrl, 10_000, { insecure: true });
+    const write = writeOf(row);
     proxy.arm(cut);
-    const lost = await runGroup(lane, [member]).catch((error: unknown) => error);
+    const lost = await runBatch(queue, [write]).catch((error: unknown) => error);
     if (!(lost instanceof CommitLost)) throw new Error('COMMIT was not lost');
     const [outcome] = lost.settle(new Set(isWritten ? lost.drafts : []));
     // The server may still roll back.
     await client.run({ text: 'SELECT 1 FROM vault.head FOR UPDATE' });
-    const result = outcome ?? (await runGroup(client, [member]))[0];
+    const result = outcome ?? (await runBatch(client, [write]))[0];
     const entries = await client.run({ text: 'SELECT count(*) FROM vault.audit WHERE sealed = $1' }, [
-      member.audit?.sealed,
+      write.audit?.sealed,
     ]);
     return { result, entries: entries[0]?.[0] };
   }
@@ -208,7 +208,7 @@ describe('a lane that does not read the audit', () => {
     row += 1;
     const [open, watcher] = [await openTestClient(direct), await openTestClient(direct)];
     const commit = () => Promise.reject(new PgError('LOST'));
-    const lost = await runGroup({ ...open, commit }, [memberOf(row)]).catch((error: unknown) => error);
+    const lost = await runBatch({ ...open, commit }, [writeOf(row)]).catch((error: unknown) => error);
     if (!(lost instanceof CommitLost)) throw new Error('COMMIT was not lost');
     const settled = findSettled(client, lost.drafts);
     const waiting = `SELECT count(*) FROM pg_stat_activity
@@ -227,7 +227,7 @@ describe('a lane that does not read the audit', () => {
     };
     row += 1;
     const read = () => ({ hasChanged: true, result: 'made' as const });
-    const outcomes = await runGroup({ ...client, run }, [memberOf(row, { read })]);
+    const outcomes = await runBatch({ ...client, run }, [writeOf(row, { read })]);
     expect(outcomes).toMatchObject([{ error: lost }]);
   });
 
@@ -236,8 +236,8 @@ describe('a lane that does not read the audit', () => {
   });
 });
 
-it('a lane finds a change that arrives even after the audit was read', async () => {
-  const member = memberOf(1000);
+it('a queue finds a change that arrives even after the audit was read', async () => {
+  const write = writeOf(1000);
   const late = await openTestClient(direct);
   let connections = 0;
   async function connect(): Promise<SqlClient> {
@@ -245,15 +245,15 @@ it('a lane finds a change that arrives even after the audit was read', async () 
     const client = await openTestClient(direct);
     if (connections === 1) client.destroy();
     // The second connection has read the audit. Now the statements arrive that the first one lost.
-    if (connections === 3) await runGroup(late, [member]);
+    if (connections === 3) await runBatch(late, [write]);
     return client;
   }
-  const lane = openLane(connect, () => undefined);
-  expect(await lane.join(member)).toBe('made');
+  const queue = openWriteQueue(connect, () => undefined);
+  expect(await queue.join(write)).toBe('made');
   expect(connections).toBe(3);
   const count = { text: 'SELECT count(*) FROM vault.audit WHERE sealed = $1' };
-  expect(await late.run(count, [member.audit?.sealed])).toEqual([[1]]);
-  await lane.close();
+  expect(await late.run(count, [write.audit?.sealed])).toEqual([[1]]);
+  await queue.close();
 });
 
 describe('a store whose server does not answer', () => {

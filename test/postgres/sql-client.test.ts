@@ -48,7 +48,7 @@ it('sends statements before the answers to earlier ones', async () => {
   expect(await slow).toBeGreaterThan(190);
 });
 
-describe('a group', () => {
+describe('a batch', () => {
   const BEGIN = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout TO 100' };
 
   it('is committed', async () => {

@@ -7,8 +7,8 @@ import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blindText } from '../../src/store/postgres/uuid-text.ts';
 import { blind, ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { memberOf, workOf } from './member-of.ts';
 import { createTables, openClient } from './open-client.ts';
+import { workOf, writeOf } from './write-of.ts';
 
 let url: string;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ async function addToken({ run }: SqlClient): Promise<TokenRecord> {
   await run({ text }, [tenantId]);
   const token = tokenRecord(tenantId);
   const options = { deduplicate: false, now: NOW };
-  await workOf(await memberOf((writes) => writes.insertToken(token, indexes(token.id), options, ENTRY)))(run);
+  await workOf(await writeOf((writes) => writes.insertToken(token, indexes(token.id), options, ENTRY)))(run);
   return token;
 }
 
@@ -50,7 +50,7 @@ describe('a damaged entry of the index', () => {
   it('shows no deleted token', async () => {
     const client = await openClient(url);
     const token = await addToken(client);
-    await workOf(await memberOf((writes) => writes.deleteToken(tombstoneOf(token), 1, ENTRY)))(client.run);
+    await workOf(await writeOf((writes) => writes.deleteToken(tombstoneOf(token), 1, ENTRY)))(client.run);
     await addEntry(client, token.tenant_id, token.id, token);
     const { findDuplicate } = tokenReads({ read: client.run });
     expect(await findDuplicate(token.tenant_id, blind(`fingerprint ${token.id}`), '', NOW)).toBeUndefined();

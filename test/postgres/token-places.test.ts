@@ -2,13 +2,13 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { TokenRecord } from '../../src/core/ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import type { LaneMember } from '../../src/store/postgres/connections.ts';
+import type { QueuedWrite } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { memberOf, workOf } from './member-of.ts';
 import { createTables, openClient } from './open-client.ts';
+import { workOf, writeOf } from './write-of.ts';
 
 let url: string;
 beforeAll(async () => {
@@ -18,36 +18,36 @@ beforeAll(async () => {
   await client.close();
 });
 
-/** Returns the member, with a new token and another one that is stored. */
-type MemberOf = (fresh: TokenRecord, stored: TokenRecord) => Promise<LaneMember<unknown>>;
+/** Returns the write, with a new token and another one that is stored. */
+type WriteOf = (fresh: TokenRecord, stored: TokenRecord) => Promise<QueuedWrite<unknown>>;
 
 const insertion =
-  (deduplicate: boolean): MemberOf =>
+  (deduplicate: boolean): WriteOf =>
   (fresh) =>
-    memberOf((writes) => writes.insertToken(fresh, indexes(fresh.id), { deduplicate, now: NOW }, ENTRY));
+    writeOf((writes) => writes.insertToken(fresh, indexes(fresh.id), { deduplicate, now: NOW }, ENTRY));
 
-const MEMBERS: readonly (readonly [string, MemberOf])[] = [
+const WRITES: readonly (readonly [string, WriteOf])[] = [
   ['create', insertion(false)],
   ['create unless there is a duplicate', insertion(true)],
   [
     'patch',
     (_, stored) =>
-      memberOf((writes) => {
+      writeOf((writes) => {
         const next = { ...stored, revision: 2, expires_at: NOW + 1 };
         return writes.replaceToken(next, indexes('y'), { revision: 1, now: NOW }, ENTRY);
       }),
   ],
-  ['removal', (_, stored) => memberOf((writes) => writes.deleteToken(tombstoneOf(stored), 1, ENTRY))],
+  ['removal', (_, stored) => writeOf((writes) => writes.deleteToken(tombstoneOf(stored), 1, ENTRY))],
 ];
 
-async function prepare({ run }: SqlClient, memberFor: MemberOf): Promise<LaneMember<unknown>> {
+async function prepare({ run }: SqlClient, writeFor: WriteOf): Promise<QueuedWrite<unknown>> {
   const tenantId = nextId();
   const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
     VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
   await run({ text }, [tenantId]);
   const [fresh, stored] = [tokenRecord(tenantId), tokenRecord(tenantId)];
   await workOf(await insertion(false)(stored, stored))(run);
-  return memberFor(fresh, stored);
+  return writeFor(fresh, stored);
 }
 
 /** Resolves to all that a change of a token writes. */
@@ -56,13 +56,12 @@ async function contents({ run }: SqlClient): Promise<readonly unknown[]> {
   return Promise.all(tables.map((table) => run({ text: `SELECT x::text FROM vault.${table} x ORDER BY x::text` })));
 }
 
-describe.each(MEMBERS)('a %s', (_, memberFor) => {
+describe.each(WRITES)('a %s', (_, writeFor) => {
   it('writes its entry behind the last one, with its link', async () => {
     const client = await openClient(url);
-    const member = await prepare(client, memberFor);
+    const write = await prepare(client, writeFor);
     await client.run({ text: 'BEGIN' });
-    for (const [statement, values] of member.statements([ENTRY], [member.row ?? []]))
-      await client.run(statement, values);
+    for (const [statement, values] of write.statements([ENTRY], [write.row ?? []])) await client.run(statement, values);
     const text = 'SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > 0';
     const rows = await client.run({ text });
     const row = { sequence: 1, at: NOW, sealed: ENTRY.sealed };
@@ -72,10 +71,10 @@ describe.each(MEMBERS)('a %s', (_, memberFor) => {
 
   it('writes no entry without a draft', async () => {
     const client = await openClient(url);
-    const member = await prepare(client, memberFor);
+    const write = await prepare(client, writeFor);
     await client.run({ text: 'BEGIN' });
     const before = await contents(client);
-    for (const [statement, values] of member.statements([], [member.row ?? []])) await client.run(statement, values);
+    for (const [statement, values] of write.statements([], [write.row ?? []])) await client.run(statement, values);
     const after = await contents(client);
     expect(after).toHaveLength(before.length);
     expect(after.at(-1)).toEqual(before.at(-1));

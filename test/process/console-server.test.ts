@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { remoteClient } from '../../src/client/remote.ts';
 import { type ConsoleOptions, createConsole } from '../../src/console/console.ts';
-import { CONSOLE_FIELDS } from '../../src/console/console-headers.ts';
-import type { Call, Reply } from '../../src/contract/call.ts';
+import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
@@ -89,6 +88,19 @@ function site(port: number) {
 
 const codeOf = ({ body }: { readonly body: string }) => JSON.parse(body || '{}').type?.replace(/.*:/, '');
 
+const SECURITY_FIELDS: readonly (readonly [name: string, value: string])[] = [
+  [
+    'content-security-policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+      "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  ],
+  ['x-frame-options', 'DENY'],
+  ['referrer-policy', 'no-referrer'],
+  ['cross-origin-opener-policy', 'same-origin'],
+  ['cross-origin-resource-policy', 'same-origin'],
+  ['permissions-policy', 'camera=(), microphone=(), geolocation=(), usb=(), clipboard-read=(), clipboard-write=(self)'],
+];
+
 describe('responses below /ui/', () => {
   test.each<[what: string, head: string, status: number, fields?: Fields]>([
     ['to a read of the session', 'GET /ui/session', 401],
@@ -102,10 +114,18 @@ describe('responses below /ui/', () => {
     const { send } = await serve();
     const response = await send(head, fields);
     expect(response.status).toBe(status);
-    for (let at = 0; at < CONSOLE_FIELDS.length; at += 2) {
-      expect(response.headers.get(String(CONSOLE_FIELDS[at]).toLowerCase())).toBe(CONSOLE_FIELDS[at + 1]);
-    }
+    expect(SECURITY_FIELDS.map(([name]) => [name, response.headers.get(name)])).toEqual(SECURITY_FIELDS);
     expect(response.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test.each([
+    ['gzip, br', 'br'],
+    ['gzip', undefined],
+    [undefined, undefined],
+  ])('the page for a browser that accepts %s has the encoding %s', async (accepted, coding) => {
+    const { send } = await serve();
+    const { status, headers } = await send('GET /ui/', { 'Accept-Encoding': accepted });
+    expect([status, headers.get('content-encoding')]).toEqual([200, coding]);
   });
 
   test('the response is 503 when an update has replaced the files of the console', async () => {
@@ -333,11 +353,19 @@ describe('a session', () => {
   });
 
   test('calls as the application with the permission, or as the selected one', async () => {
-    const { send, open } = await serve();
+    const statuses: number[] = [];
+    const call: Client['call'] = async (made) => {
+      const reply = await world.client.call(made);
+      statuses.push(reply.status);
+      return reply;
+    };
+    const { send, open } = await serve({ client: { ...world.client, call } });
     const fields = await open();
     for (const path of ['/ui/api/tokens', '/ui/api/applications', '/ui/api/tokens?size=1']) {
       expect((await send(`GET ${path}`, fields)).status).toBe(200);
     }
+    // A denied call would leave an entry in the audit.
+    expect(statuses).not.toContain(403);
     expect(codeOf(await send('GET /ui/api/tokens', { ...fields, 'X-Vault-As': '0' }))).toBe('permission_missing');
     expect(codeOf(await send('GET /ui/api/tokens', { ...fields, 'X-Vault-As': '7' }))).toBe('invalid_request');
     expect(codeOf(await send('GET /ui/api/tenants/self/x', fields))).toBe('route_not_found');

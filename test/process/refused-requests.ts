@@ -71,6 +71,8 @@ export function refusedRequests(port: () => number, key: string): readonly Refus
       'an unknown transfer coding': () => post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'),
       'the transfer coding identity': () => post('Transfer-Encoding: identity\r\n', '{}'),
       'a chunk size that is no number': () => post('Transfer-Encoding: chunked\r\n', 'zz\r\n{}\r\n0\r\n\r\n'),
+      'chunks of HTTP/1.0': () =>
+        post('Transfer-Encoding: chunked\r\n', '2\r\n{}\r\n0\r\n\r\n').replace('HTTP/1.1', 'HTTP/1.0'),
       'a chunk longer than it says': () => post('Transfer-Encoding: chunked\r\n', '1\r\n{}\r\n0\r\n\r\n'),
     }),
     ...cases('wrong_host', STAYS, {

@@ -217,7 +217,7 @@ async function serveHere(cwd: string, opening: Variables, count = 1): Promise<Ru
   const [{ createDraw }, { startDaemons }, { openVaultAt, parseStore }] = await Promise.all([
     import('../checks/model-fuzz-bodies.ts'),
     import('../checks/start-daemons.ts'),
-    import('../../src/vault/place.ts'),
+    import('../../src/vault/location.ts'),
   ]);
   const key = new Uint8Array(readFileSync(path.join(cwd, 'vault.db.key')));
   const place =

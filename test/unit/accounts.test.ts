@@ -1,5 +1,8 @@
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Reply } from '../../src/contract/call.ts';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
+import { openTestStore } from '../test-store.ts';
 import { type Core, openCore, rule } from './core-fixture.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -83,4 +86,64 @@ it('a list that takes too long is refused by number, and gives a short page by c
     400,
     expect.stringContaining('too_expensive'),
   ]);
+});
+
+it('the reply to a create waits for no room, because the token exists; an update waits before its change', async () => {
+  const core = await openCore({ limits: { body: 4 * MIB } });
+  const id = await core.token({ type: 'token', data: 'x'.repeat(3_250_000) });
+  const grown = await core.token({ type: 'token', data: 'x'.repeat(3_250_000) });
+  const unread: Reply[] = [];
+  for (let n = 0; n < 10; n += 1) unread.push(await ask(core, core.key, id));
+  const made = await core.own('createToken', { body: { type: 'token', data: 1, mask: 'x'.repeat(900_000) } });
+  expect(made.status, made.text).toBe(201);
+  let isUpdated = false;
+  const updating = core.own('updateToken', { id: grown, body: { metadata: { a: '1' } } });
+  void updating.then(() => {
+    isUpdated = true;
+  });
+  await sleep(500);
+  expect(isUpdated).toBe(false);
+  for (const reply of unread) reply.sent?.();
+  expect((await updating).status).toBe(200);
+});
+
+it('a wait for the log ends when its client has left', async () => {
+  const core = await openCore();
+  const { data } = JSON.parse((await core.manage('listLogs', { query: 'size=1' })).text);
+  const began = performance.now();
+  const query = [
+    ['after', data[0].id],
+    ['entity_id', 'none'],
+    ['wait', '3'],
+  ] as const;
+  const left = { operation: 'listLogs' as const, apiKey: core.management, params: {}, query, isAbandoned: () => true };
+  expect((await core.client.call(left)).status).toBe(408);
+  expect(performance.now() - began).toBeLessThan(1_000);
+});
+
+it('what a scan opens after it waited for its store counts as its work', async () => {
+  let seconds = 1;
+  let scans = 0;
+  const storeOf = async (header: VaultHeader): Promise<Store> => ({
+    ...(await openTestStore(header)),
+    findTokens: async () => ({ records: [], total: 1_000 }),
+    async scanTokens() {
+      for (let turn = 0; turn < 3; turn += 1) await immediate();
+      scans += 1;
+      // Opening takes 2 s.
+      const filter = () => {
+        seconds += 2;
+        return [];
+      };
+      const records = Object.assign([], { filter });
+      return { records, next: scans < 20 ? { created_at: 1, id: 'a' } : undefined };
+    },
+  });
+  const core = await openCore({ storeOf });
+  const condition = { attribute: 'container', operator: 'starts_with', value: '/z' };
+  const scan = rule({ container: undefined, conditions: [condition] });
+  const key = await core.application({ name: 'scan', type: 'expiring', rules: [scan] });
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  const { status } = await core.client.call({ operation: 'listTokens', apiKey: key, params: {}, query: [] });
+  expect([status, scans]).toEqual([400, 3]);
 });

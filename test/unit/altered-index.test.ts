@@ -28,7 +28,7 @@ describe('altered indexes of a file', () => {
   testAlteredIndex({
     async create() {
       const { file, management } = await fileVault(0);
-      return { place: { file }, management };
+      return { location: { file }, management };
     },
     alter: ({ file = '' }, sql) => tamperFile(file, (connection) => void connection.exec(sql)),
     isAlwaysNoticed: true,

@@ -315,6 +315,7 @@ describe('--quiet and --field', () => {
   it('finds only own members', () => {
     expect(selectField(parseJson('{"a":"text"}'), ['a', 'length'])).toBeUndefined();
     expect(selectField(parseJson('[1]'), ['length'])).toBeUndefined();
+    expect(selectField(parseJson('{}'), ['constructor'])).toBeUndefined();
     expect(selectField(parseJson('{"n":1.10}'), ['n', 'lexeme'])).toBeUndefined();
   });
 });

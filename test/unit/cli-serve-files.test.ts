@@ -1,8 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openLogFile } from '../../src/cli/commands/serve/log-file.ts';
-import { type Ready, writeReadyFile } from '../../src/cli/commands/serve/ready-file.ts';
+import { parseReady, type Ready, writeReadyFile } from '../../src/cli/commands/serve/ready-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const READY: Ready = { url: 'http://127.0.0.1:1', pid: 1, version: '0.0.0' };
@@ -36,7 +36,31 @@ describe('vault serve --ready-file', () => {
   });
 });
 
+it.runIf(process.platform !== 'win32')('a ready file that others can read is not replaced', async () => {
+  const file = fileWith(JSON.stringify(READY));
+  chmodSync(file, 0o644);
+  await expect(writeReadyFile(file, READY)).rejects.toMatchObject({ code: 'file_unsafe' });
+});
+
+it.each(['url', 'version', 'management_key'])('a ready file holds no line break in %s', (name) => {
+  expect(parseReady(JSON.stringify({ ...READY, [name]: 'a' }))).toHaveProperty(name, 'a');
+  expect(parseReady(JSON.stringify({ ...READY, [name]: 'a\nb' })) ?? {}).not.toHaveProperty(name);
+});
+
 describe('vault serve --log-file', () => {
+  it.runIf(process.platform !== 'win32')('creates a file for its user alone', () => {
+    const file = path.join(temporaryFolder(onTestFinished), 'log');
+    openLogFile(file, () => undefined);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it.runIf(existsSync('/dev/full'))('reports once that lines are lost', () => {
+    const facts: string[] = [];
+    const log = openLogFile('/dev/full', (fact) => void facts.push(fact));
+    for (let n = 0; n < 3; n += 1) log.write('{}\n');
+    expect(facts).toEqual(['--log-file: /dev/full cannot be written (ENOSPC); lines are lost']);
+  });
+
   it.each([
     ['an existing log', '{"status":200}\n'],
     ['an empty file', ''],

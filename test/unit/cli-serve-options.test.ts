@@ -80,6 +80,7 @@ describe('serveOptions', () => {
     [{ audit: 'none' }, '--audit'],
     [{ socket: 's', port: '1' }, 'only one of --socket and --port'],
     [{ socket: 's', host: 'h' }, 'only one of --socket and --host'],
+    [{ log: false, logFile: 'l' }, '--log-file needs the log'],
   ])('reject %j', (flags, flag) => {
     expect(() => serveOptions(flags, {})).toThrow(flag);
   });
@@ -93,6 +94,16 @@ describe('serveOptions', () => {
     [{}, '', undefined],
   ] as const)('show metrics for %j and VAULT_METRICS=%s', (flags, word, address) => {
     expect(serveOptions(flags, { VAULT_METRICS: word }).metrics).toEqual(address);
+  });
+
+  it('take the socket of systemd, but not beside an address', () => {
+    const env = { LISTEN_PID: String(process.pid), LISTEN_FDS: '1' };
+    expect(serveOptions({}, env).passed).toBe(3);
+    expect(serveOptions({}, { ...env, LISTEN_PID: '1' }).passed).toBeUndefined();
+    expect(() => serveOptions({}, { ...env, LISTEN_FDS: '2' })).toThrow('systemd passed 2 sockets');
+    for (const name of ['port', 'host', 'socket']) {
+      expect(() => serveOptions({ [name]: '1' }, env)).toThrow(`--${name} has no effect on the socket`);
+    }
   });
 
   it('select a socket or a port, whichever was typed', () => {

@@ -45,7 +45,7 @@ async function changed(seed: string) {
     async () => {
       if (among(6) > 0) return;
       const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
-      await resetTokens({ ...holder, rest: async () => undefined }, undefined).finally(holder.close);
+      await resetTokens({ ...holder, yieldToLoop: async () => undefined }, undefined).finally(holder.close);
     },
   ];
   const change = async () => void (await changes[among(changes.length)]?.());
@@ -81,7 +81,7 @@ describe('a comparison beside writes', () => {
     const { file, apiKey } = await changed('reset');
     await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-3'"));
     const holder = await openFileForKeyHolder({ file, credential: CREDENTIAL });
-    await resetTokens({ ...holder, rest: async () => undefined }, undefined).finally(holder.close);
+    await resetTokens({ ...holder, yieldToLoop: async () => undefined }, undefined).finally(holder.close);
     expect(apiKey).toBeDefined();
     const what = expect.stringContaining('was emptied of other tokens');
     expect(await compare(file)).toEqual([{ table: 'tenant', id: expect.any(String), what }]);

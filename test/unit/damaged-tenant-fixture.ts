@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt, type VaultPlace } from '../../src/vault/place.ts';
+import { openVaultAt, type VaultLocation } from '../../src/vault/location.ts';
 import { CREDENTIAL, callVault } from './vault-admin-fixture.ts';
 
 interface Damage {
@@ -64,15 +64,15 @@ export interface ThreeTenants {
 
 /** Expects that each command on all tenants leaves the damaged one as it is, names it, and works on the others. */
 export async function expectOthers(
-  place: VaultPlace,
+  location: VaultLocation,
   { first, damaged, last, management }: ThreeTenants,
   { keepsMaster }: Damage,
   rowsOfDamaged: () => Promise<unknown>,
 ): Promise<void> {
-  const options = { ...place, credential: CREDENTIAL };
+  const options = { ...location, credential: CREDENTIAL };
   const names = { damaged: [damaged] };
   const before = await rowsOfDamaged();
-  const vault = await openVaultAt(place, { credential: CREDENTIAL, reportError: () => undefined });
+  const vault = await openVaultAt(location, { credential: CREDENTIAL, reportError: () => undefined });
   const admin = await openVaultAdmin(options);
   try {
     expect(await vault.listTenants()).toMatchObject({ ...names, tenants: [{ id: first }, { id: last }] });

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
+import { parseDevBody } from '../../src/http/dev-body.ts';
 import { createDevRequests } from '../../src/http/dev-requests.ts';
 
 /** Sends a request for the clock from an address to a vault that returns `asked` for every call. */
@@ -48,6 +49,10 @@ async function ask(address: string | undefined, asked: Reply = { status: 200, bo
   requests.take(request, new ServerResponse(request), () => resolve('next'));
   return { outcome: await outcome, calls };
 }
+
+it.each(['[]', '1', 'null', '"x"'])('a body of the dev controls is no %s', (text) => {
+  expect(() => parseDevBody(text)).toThrow('The body must be a JSON object.');
+});
 
 describe('the paths of a --dev daemon', () => {
   it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', ''])('answer %s', async (address) => {

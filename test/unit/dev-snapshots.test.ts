@@ -21,6 +21,16 @@ it.each<[FaultCode, ProblemCode]>([
   }
 });
 
+it.each([
+  [{ name: 'a' }, false],
+  [{ name: 'a', replace: true }, true],
+])('a save of %j replaces another snapshot: %s', async (sent, replaces) => {
+  const save = async (_name: string, { replace }: { readonly replace: boolean }) => ({ replace });
+  const none = () => Promise.reject(new Error('unused'));
+  const snapshots = createDevSnapshots({ list: none, save, load: none, delete: none });
+  expect(await snapshots.save(sent)).toEqual({ replace: replaces });
+});
+
 it('another fault is passed on, and the daemon reports only its kind', async () => {
   const fault = new Fault('file_unsafe', '/home/somebody/vault.db');
   const fail = () => Promise.reject(fault);

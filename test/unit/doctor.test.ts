@@ -12,7 +12,7 @@ import { createCaller, type Perform } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { FILE_PLACES } from '../checks/tamper-places.ts';
+import { FILE_LOCATIONS } from '../checks/tamper-locations.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credential: CREDENTIAL, anchor });
@@ -61,7 +61,7 @@ describe('vault doctor', () => {
   it.each(Object.entries(LAUNDERINGS))('the calls themselves find %s, put back', async (_what, laundering) => {
     const vault = await fileVault(3);
     expect(
-      await launder({ ...vault, places: FILE_PLACES, name: vault.file, credential: CREDENTIAL }, laundering),
+      await launder({ ...vault, locations: FILE_LOCATIONS, name: vault.file, credential: CREDENTIAL }, laundering),
     ).toEqual([]);
   });
 

@@ -14,9 +14,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function requestOf(length: number) {
+function requestOf(length?: number) {
   const request = new IncomingMessage(new Socket());
-  request.headers['content-length'] = String(length);
+  if (length === undefined) request.headers['transfer-encoding'] = 'chunked';
+  else request.headers['content-length'] = String(length);
   return { request, response: new ServerResponse(request) };
 }
 
@@ -55,4 +56,32 @@ it.each([
   }
   request.push(null);
   expect(await ended).toBe(outcome);
+});
+
+it.each([true, false])('a chunked body that has arrived counts its own bytes (complete: %s)', async (isComplete) => {
+  const { request, response } = requestOf();
+  const bodies = createQuota({ each: 10, all: 100 });
+  request.complete = isComplete;
+  if (isComplete) for (const chunk of ['{}', null]) request.push(chunk);
+  const reading = readBody(request, response, { limit: 10, bodies, account: 'a' });
+  if (!isComplete) {
+    expect(bodies.take('a', 1)).toBeInstanceOf(Promise);
+    for (const chunk of ['{}', null]) request.push(chunk);
+  }
+  expect(await reading).toEqual({ bodyText: '{}' });
+  if (!isComplete) bodies.giveBack('a', 1);
+  expect(bodies.take('a', 8)).toBeUndefined();
+  response.emit('close');
+  expect(bodies.take('a', 2)).toBeUndefined();
+  expect(bodies.take('a', 1)).toBeInstanceOf(Promise);
+});
+
+it('a body that arrived while the process was busy is not slow', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const { request, response } = requestOf(2);
+  const reading = readBody(request, response, { limit: 2, bodies: createQuota({ each: 2, all: 2 }) });
+  for (const chunk of ['{}', null]) request.push(chunk);
+  // The timer is due before the event loop reads the body.
+  vi.advanceTimersByTime(2_000);
+  expect(await reading).toEqual({ bodyText: '{}' });
 });

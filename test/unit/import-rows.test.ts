@@ -225,10 +225,11 @@ function fakeVault(answer: (call: Call, tries: number) => number | undefined = (
         return { status: 200, traceId: '', bodyText: tokens.get(call.params['id'] ?? '') ?? '{}' };
       if (call.operation === 'updateToken') return { status: 200, traceId: '', bodyText: '{}' };
       made += 1;
-      const id: string = JSON.parse(body).id ?? `made-${made}`;
+      const sent = JSON.parse(body);
+      const id: string = sent.id === undefined || sent.id.includes('{{') ? `made-${made}` : sent.id;
       if (tokens.has(id)) return problem(409);
       tokens.set(id, body);
-      return { status: 201, traceId: '', bodyText: body };
+      return { status: 201, traceId: '', bodyText: JSON.stringify({ ...sent, id }) };
     },
     close: async () => undefined,
   };
@@ -302,13 +303,17 @@ describe('importRows', () => {
 
   it('removes the mask from a token whose row has none', async () => {
     const calls: string[] = [];
-    const vault = fakeVault((call) => void calls.push(call.operation));
-    await run(vault.client, rowsOf([{ id: 'one', type: 'card_number', data: '1', mask: null }]));
-    expect(calls).toEqual(['createToken', 'updateToken', 'createToken', 'updateToken']);
-    calls.length = 0;
-    const { counts } = await run(vault.client, rowsOf([{ type: 'card_number', data: '2', mask: null }]));
-    expect(counts).toEqual({ created: 1, skipped: 0, failed: 0 });
-    expect(calls).toEqual(['createToken', 'updateToken', 'createToken', 'updateToken']);
+    const vault = fakeVault(({ operation, params }) => void calls.push(`${operation} ${params['id'] ?? ''}`));
+    for (const [own, id] of [
+      [{ id: 'one' }, 'one'],
+      [{}, 'made-2'],
+      [{ id: 'x{{ data }}' }, 'made-3'],
+    ] as const) {
+      calls.length = 0;
+      const row = { ...own, type: 'card_number', data: '1', mask: null };
+      expect((await run(vault.client, rowsOf([row]))).counts).toEqual({ created: 1, skipped: 0, failed: 0 });
+      expect(calls).toEqual(['createToken ', 'updateToken mask', 'createToken ', `updateToken ${id}`]);
+    }
   });
 
   it('creates no token for a row that needs token:update when the key lacks it, but all others', async () => {
@@ -386,6 +391,17 @@ describe('importRows', () => {
     expect((await running).counts.created).toBe(3_000);
   });
 
+  it('creates the rows before a fault of the file', async () => {
+    const vault = fakeVault();
+    const fault = new Fault('damaged', 'cut');
+    const rows = (async function* () {
+      yield* rowsOf(numbered(210));
+      throw fault;
+    })();
+    const { counts, stoppedBy, isInputFault } = await run(vault.client, rows);
+    expect([counts.created, stoppedBy, isInputFault]).toEqual([210, fault, true]);
+  });
+
   it.each([401, 500, 507])('stops at %i, which every row would get', async (status) => {
     const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
     const { counts, unanswered, stoppedBy } = await run(vault.client, rowsOf(numbered(1000)));
@@ -442,8 +458,11 @@ describe('a journal', () => {
       code: 'conflict',
     });
     expect(await openJournal(path).then((again) => all(again.remaining(rowsOf(nameless(4)))))).toHaveLength(1);
-    writeFileSync(path, '{"version":1}');
-    await expect(openJournal(path)).rejects.toMatchObject({ code: 'invalid_data' });
-    expect(existsSync(path) && readFileSync(path, 'utf8')).toBe('{"version":1}');
+    const whole = readFileSync(path, 'utf8');
+    for (const broken of ['{"version":1}', whole.replace(/"secret":".{8}/, '"secret":"'), whole.replace('1', '2')]) {
+      writeFileSync(path, broken);
+      await expect(openJournal(path)).rejects.toMatchObject({ code: 'invalid_data' });
+      expect(existsSync(path) && readFileSync(path, 'utf8')).toBe(broken);
+    }
   });
 });

@@ -11,7 +11,7 @@ describe('values of a file that no seal protects', () => {
   testImpossibleValues({
     async create() {
       const { file, management } = await fileVault(0);
-      return { place: { file }, management };
+      return { location: { file }, management };
     },
     alter: ({ file = '' }, sql) => tamperFile(file, (connection) => void connection.exec(sql)),
     cases: [

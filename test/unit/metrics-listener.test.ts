@@ -39,6 +39,16 @@ it.each(['0.0.0.0', '::'])('the URL of a listener on %s is that of this machine'
   expect((await listen(address)).hostname).toBe('127.0.0.1');
 });
 
+it.each([
+  ['GET', '/metrics', 200],
+  ['HEAD', '/metrics', 200],
+  ['POST', '/metrics', 404],
+  ['GET', '/', 404],
+  ['GET', '/metrics/x', 404],
+])('%s %s gets %s', async (method, path, status) => {
+  expect((await fetch(new URL(path, await listen('127.0.0.1')), { method })).status).toBe(status);
+});
+
 it('answers 503 if the metrics cannot be read', async () => {
   const url = await listen('127.0.0.1', () => Promise.reject(new Error('x')));
   expect((await fetch(url)).status).toBe(503);

@@ -239,7 +239,7 @@ async function pruneWith(
   const parts = {
     ...opened,
     store: { ...store, appendAudit, moveBase },
-    rest: async () => undefined,
+    yieldToLoop: async () => undefined,
   };
   try {
     return await pruneAudit(parts, time, () => archived(vault, name));

@@ -68,3 +68,28 @@ it('a caller waits 5 s at most, and leaves its place to the next', async () => {
   await next;
   expect(entered).toEqual(['a', 'c']);
 });
+
+it('the amounts of an account keep their order, so that small ones do not starve a large one', async () => {
+  const quota = createQuota({ each: 10, all: 100 });
+  const entered: string[] = [];
+  const take = (name: string, amount: number, account = 'a') => {
+    const waiting = quota.take(account, amount);
+    if (waiting === undefined) entered.push(name);
+    return waiting?.then(() => void entered.push(name));
+  };
+  void take('first', 1);
+  const large = take('large', 10);
+  const small = take('small', 1);
+  void take('other', 1, 'b');
+  expect(entered).toEqual(['first', 'other']);
+  quota.giveBack('a', 1);
+  await large;
+  expect(entered).toEqual(['first', 'other', 'large']);
+  quota.giveBack('a', 10);
+  await small;
+
+  const late = take('too large', 10)?.catch((error) => error.code);
+  const next = take('next', 1);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([await late, await next, entered.at(-1)]).toEqual(['vault_busy', undefined, 'next']);
+});

@@ -40,7 +40,7 @@ async function beside() {
     const opened = await openFileForKeyHolder({ file, credential: CREDENTIAL });
     onTestFinished(() => opened.close());
     const { store, opened: rows } = storeBeside(opened.store, { afterWrite: create, ...work });
-    return { parts: { ...opened, store, rest: async () => undefined }, rows };
+    return { parts: { ...opened, store, yieldToLoop: async () => undefined }, rows };
   }
 
   const expectSound = async () =>

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ApplyOptions, applySeed } from '../../src/cli/commands/seed/apply-seed.ts';
 import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
+import { batchesOf } from '../../src/cli/commands/seed/seed-calls.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
 import { seededIds, seededVariables, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
 import type { Client } from '../../src/contract/call.ts';
@@ -41,7 +42,10 @@ async function apply(text: string, options: ApplyOptions = {}, client: Client = 
 
 const token = (id: string) => world.call(reader, 'getToken', { id });
 const apps = async () => (await world.call(world.management, 'listApplications', { query: 'size=100' })).at('data');
-const appNames = async () => ((await apps()) as readonly { readonly name: string }[]).map(({ name }) => name).sort();
+const named = async () => (await apps()) as readonly { readonly name: string }[];
+const appNames = async () => (await named()).map(({ name }) => name).sort();
+/** The applications, with the times of their changes, except the one whose key each apply regenerates. */
+const ownApps = async () => (await named()).filter(({ name }) => name !== 'seed: shop');
 /** Returns a client that runs `before` ahead of the call with this number, counted from 0. */
 function interrupted(at: number, before: () => Promise<unknown>): Client & { reached(): boolean } {
   let left = at;
@@ -63,6 +67,14 @@ async function expectWhole() {
   expect((await world.call(reader, 'listTokens')).at('pagination.total_items')).toBe(32);
 }
 
+it.each([
+  ['by count', [1, 1, 1], [[1, 1], [1]]],
+  ['by size', [6, 5, 5], [[6], [5, 5]]],
+  ['with a larger item alone', [1, 11, 1], [[1], [11], [1]]],
+])('batches are split %s', (_, sizes, batches) => {
+  expect(batchesOf(sizes, 2, 10, (size) => size)).toEqual(batches);
+});
+
 describe('applySeed', () => {
   it('creates what the file describes, and then changes nothing', async () => {
     const first = await apply(SEED);
@@ -71,10 +83,33 @@ describe('applySeed', () => {
     const visa = await token('visa');
     expect([visa.at('data.cvc'), visa.at('metadata.app')]).toEqual(['123', web?.id]);
     expect((await world.call(web?.key, 'previewToken', { body: { type: 'token', data: 1 } })).status).toBe(200);
+    const before = await ownApps();
     await expectWhole();
     const second = await apply(SEED);
+    expect(await ownApps()).toEqual(before);
     expect(second.ids['apps']).toEqual({ web: { id: web?.id }, reader: { id: expect.any(String) } });
     expect((await token('visa')).text).toBe(visa.text);
+  });
+
+  it('changes nothing in a dry run', async () => {
+    const tenant = async () => (await world.call(world.management, 'getTenant')).text;
+    const before = await tenant();
+    expect((await apply(SEED, { dryRun: true })).counts).toEqual([34, 1, 0]);
+    expect([await tenant(), await appNames()]).toEqual([before, OWN_APPS]);
+  });
+
+  it('keeps the settings that it does not name', async () => {
+    await apply('tenant: { settings: { deduplicate_tokens: "true" } }');
+    await apply('tenant: { name: Shop }');
+    const tenant = await world.call(world.management, 'getTenant');
+    expect([tenant.at('name'), tenant.at('settings')]).toEqual(['Shop', { deduplicate_tokens: 'true' }]);
+  });
+
+  it('finds an application behind a hundred others', async () => {
+    await apply('apps: { web: { type: public, permissions: [token:create] } }');
+    const other = { type: 'public', permissions: ['token:create'] };
+    for (let n = 0; n < 100; n += 1) await world.application({ name: `other ${n}`, ...other });
+    expect((await apply('apps: { web: { type: public, permissions: [token:create] } }')).counts).toEqual([0, 0, 1]);
   });
 
   it('compares values as the vault stores them', async () => {

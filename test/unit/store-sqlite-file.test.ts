@@ -102,10 +102,17 @@ describe('createVaultFile', () => {
   });
 });
 
+it('setPragmas rejects a file that does not take a setting', async () => {
+  const connection = new (await loadDriver())(':memory:');
+  expect(() => setPragmas(connection)).toThrow('the file rejects the setting journal_mode = WAL');
+  connection.close();
+});
+
 describe('openVaultFile', () => {
   it('rejects a missing file and one that is not a vault', async () => {
     const folder = await temporaryFolder();
     expect(await refusal(join(folder, 'none.db'))).toBe('file_missing');
+    expect(await refusal(join(folder, 'none.db '))).toBe('usage');
     for (const [name, bytes] of [
       ['empty.db', ''],
       ['text.db', 'a text that is not a database\n'.repeat(400)],

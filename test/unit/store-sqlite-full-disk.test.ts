@@ -1,11 +1,13 @@
-import { copyFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { cannotMake } from '../../src/cli/files/whole-file.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { Checkpointer } from '../../src/store/sqlite/commit/checkpointer.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { probeDisk } from '../../src/store/sqlite/file/probe-disk.ts';
 import { toFileFault, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 import { openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 
@@ -76,6 +78,13 @@ describe('a full disk and damage are distinct', () => {
   });
 });
 
+it('the probe of a disk leaves no file', async () => {
+  const file = await temporaryVault();
+  const before = readdirSync(dirname(file));
+  expect(await probeDisk(file)).toBe('passed');
+  expect(readdirSync(dirname(file))).toEqual(before);
+});
+
 describe('the log', () => {
   it('is emptied once when writes find no space', () => {
     let attempts = 0;
@@ -85,6 +94,20 @@ describe('the log', () => {
     });
     for (let count = 0; count < 10; count += 1) checkpointer.afterNoSpace();
     expect(attempts).toBe(1);
+  });
+
+  it('is emptied by a write that finds no space', async () => {
+    const file = await temporaryVault();
+    const { session } = await openVaultFile(file);
+    const { connection } = session;
+    const logSize = () => statSync(`${file}-wal`).size;
+    await session.write('added', () => connection.exec('UPDATE counter SET at = at + 1 WHERE tenant = 0'));
+    expect(logSize()).toBeGreaterThan(0);
+    connection.pragma('max_page_count = 1');
+    const large = () => connection.exec("INSERT INTO audit VALUES (9, 0, zeroblob(1000000), x'')");
+    await expect(session.write('added', large)).rejects.toMatchObject({ code: 'no_space' });
+    expect(logSize()).toBe(0);
+    await session.close();
   });
 
   it('that a killed process left is emptied without a write', async () => {

@@ -2,7 +2,7 @@ import fs, { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { writeWholeFile } from '../../src/cli/files/whole-file.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -25,6 +25,31 @@ it('placeFile removes an incomplete file when the process exits', async () => {
   };
   await expect(placeFile(path.join(folder, 'v.db'), build)).rejects.toThrow('the process is gone');
   expect(process.listeners('exit')).toEqual(others);
+});
+
+it('placeFile syncs the file before it gets its name, and then the folder', async () => {
+  const [steps, { link }, fsync] = [[] as string[], files, fs.fsync];
+  const sync = vi.spyOn(fs, 'fsync').mockImplementation((fd, done) => {
+    steps.push(fs.fstatSync(fd).isDirectory() ? 'sync the folder' : 'sync the file');
+    fsync(fd, done);
+  });
+  files.link = (...names) => {
+    steps.push('name the file');
+    return link(...names);
+  };
+  syncBuiltinESMExports();
+  try {
+    await placeFile(path.join(folder, 'v.db'), async (building) => writeFileSync(building, 'whole'));
+  } finally {
+    sync.mockRestore();
+    files.link = link;
+    syncBuiltinESMExports();
+  }
+  expect(steps).toEqual([
+    'sync the file',
+    'name the file',
+    ...(process.platform === 'win32' ? [] : ['sync the folder']),
+  ]);
 });
 
 it('placeFile keeps a complete file', async () => {

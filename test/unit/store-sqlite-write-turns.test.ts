@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endOfTurn } from '../../src/core/timers.ts';
+import { endOfTick } from '../../src/core/timers.ts';
 import { GroupCommit } from '../../src/store/sqlite/commit/group-commit.ts';
 import { WriteTurns } from '../../src/store/sqlite/commit/write-turns.ts';
 
@@ -27,7 +27,7 @@ function lockBetween() {
       });
       while (!isOver) {
         turn += 1;
-        await endOfTurn();
+        await endOfTick();
       }
     },
   };
@@ -43,7 +43,7 @@ async function writesBefore(turns: readonly [WriteTurns, WriteTurns] | undefined
   }
   let writes = 0;
   let isDone = false;
-  const single = endOfTurn().then(() => other.run(() => undefined));
+  const single = endOfTick().then(() => other.run(() => undefined));
   const done = single.then(() => {
     isDone = true;
     return writes;

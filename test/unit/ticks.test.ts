@@ -2,7 +2,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
-import { hasTimeLeft, ownSlice } from '../../src/core/slices.ts';
+import { nextSlice } from '../../src/core/slices.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
@@ -116,6 +116,7 @@ it('all calls of a tick read the store together, and again when it must wait', a
 });
 
 it('a list of a large vault has the same total in a tick', async () => {
+  vi.spyOn(process, 'uptime').mockReturnValue(1);
   let waited = 0;
   const large = { records: [], total: 250_000 };
   const over = (file: Store): Partial<Store> => ({
@@ -261,25 +262,6 @@ it.each([
   expect(events).toEqual(Array.from({ length: ticks }, () => 'look'));
 });
 
-it('a tick answers calls whatever slices it has given before', async () => {
-  const { vault, apiKey } = await openRecorded();
-  let seconds = 1;
-  let isOver = false;
-  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
-  // Long work of others takes all time of each slice.
-  const others = (async () => {
-    while (!isOver) {
-      await ownSlice('other');
-      hasTimeLeft();
-      seconds += 1;
-    }
-  })();
-  const reply = await take(vault, { apiKey, params: { id: 'none' } });
-  isOver = true;
-  await others;
-  expect([reply.status, seconds]).toEqual([404, expect.toSatisfy((passed: number) => passed < 10)]);
-});
-
 it('the calls of different keys alternate', async () => {
   let seconds = 1;
   vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
@@ -292,6 +274,46 @@ it('the calls of different keys alternate', async () => {
   const get = (key: string) => take(vault, { apiKey: key, params: { id: 'none' } }).then(() => answered.push(key));
   await Promise.all([apiKey, apiKey, apiKey, apiKey, other.key, other.key].map(get));
   expect(answered).toEqual([apiKey, other.key, apiKey, other.key, apiKey, apiKey]);
+});
+
+it('many creates of one account do not delay the calls of another', async () => {
+  let seconds = 1;
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  const { vault, management, apiKey } = await openRecorded();
+  const other = await keyOf(vault, management, { permissions: ['token:read'] });
+  await take(vault, { operation: 'listTokens', apiKey: other.key });
+  vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += 0.003));
+  let created = 0;
+  const creates = Array.from({ length: 60 }, async () => {
+    await take(vault, { ...CREATE, apiKey });
+    created += 1;
+  });
+  await take(vault, { apiKey: other.key, params: { id: 'none' } });
+  expect(created).toBeLessThan(30);
+  await Promise.all(creates);
+});
+
+it.each([
+  { ms: 6, bytes: 0 },
+  { ms: 0, bytes: 1024 * 1024 },
+])('long work of $ms ms and $bytes bytes a step does not delay the ticks', async ({ ms, bytes }) => {
+  let seconds = 1;
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  const { vault, apiKey } = await openRecorded();
+  let [steps, isOver] = [0, false];
+  async function work(): Promise<void> {
+    while (!isOver && steps < 1_000) {
+      const slice = nextSlice('long', bytes);
+      if (slice !== undefined) await slice;
+      seconds += ms / 1000;
+      steps += 1;
+    }
+  }
+  const working = work();
+  await take(vault, { apiKey, params: { id: 'none' } });
+  isOver = true;
+  await working;
+  expect(steps).toBeLessThan(20);
 });
 
 it.each([

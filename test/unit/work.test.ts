@@ -107,3 +107,26 @@ it('values that must wait for others are read again', async () => {
   expect(await reading).toBe('values');
   expect(read).toHaveBeenCalledTimes(2);
 });
+
+it('replies that become longer do not wait for each other', () => {
+  const replies = quotaOf(200 * KIB);
+  const works = ['a', 'a'].map((account) => new Work(account, replies));
+  for (const work of works) expect(work.hold(100 * KIB)).toBeUndefined();
+  for (const work of works) expect(work.hold(110 * KIB)).toBeUndefined();
+  for (const work of works) work.release();
+  expect(replies.take('a', 200 * KIB)).toBeUndefined();
+});
+
+it('a call whose client left while it waited for room ends, and gives the room back', async () => {
+  const replies = quotaOf(100 * KIB);
+  const other = new Work('a', replies);
+  other.hold(100 * KIB);
+  let isAbandoned = false;
+  const work = new Work('a', replies, () => isAbandoned);
+  const waiting = work.hold(100 * KIB);
+  isAbandoned = true;
+  other.release();
+  await expect(waiting).rejects.toMatchObject({ code: 'request_timeout' });
+  work.release();
+  expect(replies.take('a', 100 * KIB)).toBeUndefined();
+});

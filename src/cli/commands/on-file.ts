@@ -1,6 +1,6 @@
 import type { Credential } from '../../keyring/credential.ts';
 import type { VaultAdmin } from '../../vault/admin.ts';
-import type { VaultPlace } from '../../vault/place.ts';
+import type { VaultLocation } from '../../vault/location.ts';
 import { readCredential } from '../credential/read-credential.ts';
 import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../flags/global-flags.ts';
 import { chooseFile, chooseLocation } from '../flags/target.ts';
@@ -8,9 +8,9 @@ import { type CommandLine, type Printing, printing } from './printing.ts';
 import type { Define } from './subcommand.ts';
 
 /** The location of a vault, and the credential that opens it. */
-export type Opening<Location extends VaultPlace = VaultPlace> = Location & { readonly credential: Credential };
+export type Opening<Location extends VaultLocation = VaultLocation> = Location & { readonly credential: Credential };
 
-type FileLocation = Extract<VaultPlace, { readonly file: string }>;
+type FileLocation = Extract<VaultLocation, { readonly file: string }>;
 
 /** A subcommand that works on the vault itself. The flags that open the vault follow its own flags. */
 interface OnVault<Parts extends readonly unknown[], Result extends object>
@@ -33,7 +33,7 @@ export function onFile(row: OnVault<[Opening<FileLocation>], object>, storeHint?
   return onLocation(row, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }));
 }
 
-function onLocation<Location extends VaultPlace, Result extends object>(
+function onLocation<Location extends VaultLocation, Result extends object>(
   { prepare, ...row }: OnVault<[Opening<Location>], Result>,
   choose: (flags: GlobalFlags, env: Environment) => Location,
 ): Define {

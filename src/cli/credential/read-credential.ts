@@ -2,7 +2,7 @@ import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import type { Credential } from '../../keyring/credential.ts';
-import type { VaultPlace } from '../../vault/place.ts';
+import type { VaultLocation } from '../../vault/location.ts';
 import { readSecretFile } from '../files/secret-file.ts';
 import { createTextReader, decodeText } from '../files/text-reader.ts';
 import { checkPath } from '../files/typed-paths.ts';
@@ -58,7 +58,7 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
  * passphrase on a terminal.
  */
 export async function readCredential(
-  { file, store }: VaultPlace,
+  { file, store }: VaultLocation,
   flags: GlobalFlags,
   env: Environment,
 ): Promise<Credential> {

@@ -4,7 +4,7 @@ import type { Client } from '../../contract/call.ts';
 import { CONSOLE_AGENT } from '../../contract/dev-paths.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Credential } from '../../keyring/credential.ts';
-import { openVaultAt, parseStore, type StorePlace, type VaultPlace } from '../../vault/place.ts';
+import { openVaultAt, parseStore, type StoreLocation, type VaultLocation } from '../../vault/location.ts';
 import type { VaultSettings } from '../../vault/vault.ts';
 import { readCredential } from '../credential/read-credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from './global-flags.ts';
@@ -14,7 +14,7 @@ import { parseWhole } from './quantities.ts';
 export type Target =
   | { readonly kind: 'remote'; readonly url: string }
   | { readonly kind: 'direct'; readonly file: string }
-  | { readonly kind: 'store'; readonly store: StorePlace };
+  | { readonly kind: 'store'; readonly store: StoreLocation };
 
 const DEFAULT_FILE = './vault.db';
 const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
@@ -43,7 +43,7 @@ export function chooseTarget(
 }
 
 /** Returns the location of a vault that a command opens itself. */
-export function locationOf(target: Exclude<Target, { readonly kind: 'remote' }>): VaultPlace {
+export function locationOf(target: Exclude<Target, { readonly kind: 'remote' }>): VaultLocation {
   return target.kind === 'store' ? { store: target.store } : { file: target.file };
 }
 
@@ -51,7 +51,7 @@ export function locationOf(target: Exclude<Target, { readonly kind: 'remote' }>)
  * Returns the file or the database for a command that never uses a daemon. Throws the fault `usage` if only a daemon is
  * named, because `./vault.db` may be another vault.
  */
-export function chooseLocation(flags: GlobalFlags, env: Environment): VaultPlace {
+export function chooseLocation(flags: GlobalFlags, env: Environment): VaultLocation {
   const hint = 'set --file (VAULT_FILE) or --store (VAULT_STORE)';
   if (flags.url !== undefined) {
     throw new Fault('usage', 'this command works on the vault itself and does not accept --url', { hint });
@@ -68,7 +68,7 @@ export function chooseLocation(flags: GlobalFlags, env: Environment): VaultPlace
 }
 
 /** Returns the location as `chooseLocation` does, for a command that creates its vault or daemon. Ignores VAULT_URL. */
-export function chooseOwnLocation(flags: GlobalFlags, env: Environment): VaultPlace {
+export function chooseOwnLocation(flags: GlobalFlags, env: Environment): VaultLocation {
   return chooseLocation(flags, { ...env, VAULT_URL: undefined });
 }
 
@@ -80,7 +80,7 @@ export function chooseFile(flags: GlobalFlags, env: Environment, hint?: string):
 
 /** Throws the fault `usage`: the command works only on files. `hint` is what to do with a database. */
 export function refuseStore(
-  { url }: StorePlace,
+  { url }: StoreLocation,
   hint = `back up a database with \`pg_dump --format=directory --schema=${url.schema}\`, and restore it with \`pg_restore\``,
 ): never {
   throw new Fault('usage', 'this command works only on a file, and --store (VAULT_STORE) names a database', { hint });
@@ -171,7 +171,7 @@ function onlyOneOf(named: Named, shown: (name: string) => string): Named | undef
 }
 
 /** Returns the vault that a flag names: the URL of a database, or the path of a file. */
-export function parseLocation(text: string, flags: GlobalFlags, env: Environment): VaultPlace {
+export function parseLocation(text: string, flags: GlobalFlags, env: Environment): VaultLocation {
   return /^postgres(ql)?:/i.test(text) ? { store: parseStore(text, isInsecure(flags, env)) } : { file: text };
 }
 

@@ -34,7 +34,7 @@ export function selectField(value: Json, steps: readonly Step[]): Json | undefin
   for (const step of steps) {
     if (typeof at !== 'object' || at === null || at instanceof JsonNumber) return undefined;
     const container = at as Readonly<Record<Step, Json>>;
-    if (Array.isArray(at) !== (typeof step === 'number') || !Object.hasOwn(container, step)) return undefined;
+    if (Array.isArray(at) !== (typeof step === 'number')) return undefined;
     at = container[step];
   }
   return at;

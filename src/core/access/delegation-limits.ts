@@ -1,6 +1,6 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
 import type { Transform } from '../../contract/permissions.ts';
-import type { Caller, World } from '../handler.ts';
+import type { Caller, Context } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import { openPresented } from '../tokens/token-codec.ts';
 import type { ApplicationDefinition } from './check-application.ts';
@@ -12,23 +12,31 @@ import { type Grants, showsMore } from './grants.ts';
  * (decisions §6). `Grants.within` also limits each call to the creator's current grants; this check rejects early what
  * would never work.
  */
-export async function checkDelegationLimits(wanted: Omit<ApplicationDefinition, 'type'>, caller: Caller, world: World) {
+export async function checkDelegationLimits(
+  wanted: Omit<ApplicationDefinition, 'type'>,
+  caller: Caller,
+  context: Context,
+) {
   const { grants } = caller;
   if (wanted.permissions.includes('token:read') && !reachesWhole(grants, '/', 'mask')) {
-    throw outOfReach('permissions');
+    throw exceedsCreator('permissions');
   }
   for (const [index, rule] of wanted.rules.entries()) {
-    if (!(await reachesRule(rule, caller, world))) throw outOfReach(`rules.${index}`);
+    if (!(await reachesRule(rule, caller, context))) throw exceedsCreator(`rules.${index}`);
   }
 }
 
-function outOfReach(path: string): Problem {
+function exceedsCreator(path: string): Problem {
   return new Problem('no_governing_rule', {
     detail: `${path} would grant more than the creating application may read.`,
   });
 }
 
-async function reachesRule({ conditions = [], transform }: AccessRule, caller: Caller, world: World): Promise<boolean> {
+async function reachesRule(
+  { conditions = [], transform }: AccessRule,
+  caller: Caller,
+  context: Context,
+): Promise<boolean> {
   const { grants, tenant } = caller;
   if (reachesWhole(grants, '/', transform)) return true;
   for (const { attribute, operator, value } of conditions) {
@@ -37,7 +45,7 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
       continue;
     }
     if (operator !== 'equals') continue;
-    const record = await world.store.findPresentedToken(tenant.record.id, value, world.clock.cutoff());
+    const record = await context.store.findPresentedToken(tenant.record.id, value, context.clock.cutoff());
     if (!record) continue;
     const { containers } = openPresented(tenant.keyring, value, record).details;
     const own = governingTransform(grants, 'token:read', { id: value, containers });

@@ -74,11 +74,14 @@ function matched({ container }: AccessRule, token: TokenFacts): string {
 }
 
 function mismatch({ container, conditions = [] }: AccessRule, token: TokenFacts): string {
-  const places = token.containers.join(' and ');
-  if (container !== undefined) return `${places} is not in ${container}`;
+  const containers = token.containers.join(' and ');
+  if (container !== undefined) return `${containers} is not in ${container}`;
   const failed = conditions.filter((condition) => !satisfies(condition, token));
   return failed
-    .map(({ attribute, operator, value }) => `${attribute === 'id' ? token.id : places} ${FAILURES[operator]} ${value}`)
+    .map(
+      ({ attribute, operator, value }) =>
+        `${attribute === 'id' ? token.id : containers} ${FAILURES[operator]} ${value}`,
+    )
     .join('; ');
 }
 

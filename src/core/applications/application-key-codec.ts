@@ -1,12 +1,12 @@
 import { type ApplicationKey, MAX_KEY_VERSION } from '../../contract/application-key.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
-import type { World } from '../handler.ts';
+import type { Context } from '../handler.ts';
 import type { ApplicationRecord, Instant, SealContext, TenantKeyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { formatDay, formatInstant } from '../time.ts';
 import { generateApiKey } from './api-key.ts';
 
-/** The members of a new key that its maker chooses. */
+/** The members of a new key that its creator chooses. */
 interface NewKey {
   readonly version: number;
   readonly created_by?: string | undefined;
@@ -19,15 +19,15 @@ interface NewKey {
  * from `generateApiKey`; default: a new one. Throws `integrity_failure` if an altered count of keys leaves no version.
  */
 export function makeApplicationKey(
-  { random, keyring }: Pick<World, 'random' | 'keyring'>,
+  { random, keyring }: Pick<Context, 'random' | 'keyring'>,
   tenant: TenantKeyring,
   { tenant_id, id: application_id, revision }: Pick<ApplicationRecord, 'tenant_id' | 'id' | 'revision'>,
-  made: NewKey,
+  newKey: NewKey,
   key = generateApiKey(random),
 ): { readonly key: string; readonly record: ApplicationKeyRecord } {
-  if (made.version > MAX_KEY_VERSION) throw new Problem('integrity_failure');
+  if (newKey.version > MAX_KEY_VERSION) throw new Problem('integrity_failure');
   const hash = keyring.apiKeyHash(key);
-  const record = { ...made, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
+  const record = { ...newKey, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
   return { key, record: sealApplicationKey(tenant, record, revision) };
 }
 

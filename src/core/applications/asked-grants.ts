@@ -2,7 +2,7 @@ import type { DraftApplication } from '../../contract/explanation.ts';
 import { checkApplication, normalizeRules } from '../access/check-application.ts';
 import { createGrants, type Grants, holds } from '../access/grants.ts';
 import { parentGrants } from '../authenticate.ts';
-import type { Caller, World } from '../handler.ts';
+import type { Caller, Context } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { findApplication } from './read.ts';
 
@@ -17,7 +17,7 @@ export interface AskedApplication {
  * permissions and rules. Rejects with `invalid_request`, `application_not_found`, or, for a draft from a caller without
  * `application:create`, `permission_missing`.
  */
-export async function askedGrants(asked: AskedApplication, caller: Caller, world: World): Promise<Grants> {
+export async function askedGrants(asked: AskedApplication, caller: Caller, context: Context): Promise<Grants> {
   const { application_id: id, application: draft } = asked;
   if (draft !== undefined && !holds(caller.grants, 'application:create')) {
     throw new Problem('permission_missing', { detail: 'A draft needs application:create, too.' });
@@ -25,8 +25,8 @@ export async function askedGrants(asked: AskedApplication, caller: Caller, world
   if (id === undefined) return createGrants(checked(draft?.type, draft ?? {}));
   if (draft?.type !== undefined)
     throw invalid('application.type', 'must be omitted, because the existing application has a type');
-  const { record, details } = await findApplication(id, caller, world);
-  const within = await parentGrants(world, record, caller.tenant.keyring, world.clock.cutoff());
+  const { record, details } = await findApplication(id, caller, context);
+  const within = await parentGrants(context, record, caller.tenant.keyring, context.clock.cutoff());
   return createGrants(draft === undefined ? details : checked(record.type, { ...details, ...draft }), within);
 }
 

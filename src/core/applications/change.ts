@@ -3,7 +3,7 @@ import type { ApplicationType, Permission } from '../../contract/permissions.ts'
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
 import type { EndedApplications, Removal } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkReadOnly } from '../request/check-read-only.ts';
 import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
@@ -12,7 +12,7 @@ import { findApplication } from './read.ts';
 import { removeWith } from './removal.ts';
 
 /** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
-export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
+export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, context) => {
   const { name, permissions = [] } = body;
   // A reply lists the permissions of an application that has only rules: `[]` (§4.2, decisions §6).
   if (
@@ -25,7 +25,7 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
   // Check the members before the application is read, so that invalid members give a 400 (decisions §1, order of
   // checks).
   checkTypeless({ permissions, rules });
-  return replace(params.id, caller, world, (found) => {
+  return replace(params.id, caller, context, (found) => {
     const { record, details } = found;
     const { type } = record;
     const can_create_expiring_applications = flagFor(type, body.can_create_expiring_applications);
@@ -48,20 +48,20 @@ function flagFor(type: ApplicationType, flag: boolean | undefined): boolean | un
  * Regenerate API Key (§4.2): a new key replaces all keys. They fail on the next call, and so do the keys of the expiring
  * applications that the application created (decisions §6): a thief of a previous key may hold them.
  */
-export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) =>
-  replace(params.id, caller, world, (application) => application, true);
+export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, context) =>
+  replace(params.id, caller, context, (application) => application, true);
 
 /**
  * Delete Application (§4.2): removes the application and the expiring applications that it created (decisions §6).
  * Their tokens stay.
  */
-export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
+export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, context) => {
   await untilSwapped(async () => {
-    const { record, details } = await findApplication(params.id, caller, world);
+    const { record, details } = await findApplication(params.id, caller, context);
     const { tenant_id, id, revision } = record;
-    const parts = { ...world, keyring: caller.tenant.keyring };
-    const entry = (ended: EndedApplications) => caller.trail.ended(ended, details.name);
-    const remove = (removal: Removal) => world.store.deleteApplication(tenant_id, id, revision, removal);
+    const parts = { ...context, keyring: caller.tenant.keyring };
+    const entry = (ended: EndedApplications) => caller.recorder.ended(ended, details.name);
+    const remove = (removal: Removal) => context.store.deleteApplication(tenant_id, id, revision, removal);
     return (await removeWith(parts, entry, remove)) || undefined;
   });
   return undefined;
@@ -74,14 +74,14 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
 function replace(
   id: string,
   caller: Caller,
-  world: World,
+  context: Context,
   change: (application: OpenedApplication) => OpenedApplication,
   regenerates = false,
 ): Promise<Application> {
   return untilSwapped(async () => {
-    const found = await findApplication(id, caller, world);
+    const found = await findApplication(id, caller, context);
     const { record, details } = change(found);
-    const modified = { modified_by: caller.application.record.id, modified_at: world.clock.now() };
+    const modified = { modified_by: caller.application.record.id, modified_at: context.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };
     const kept = regenerates ? { ...details, keys_from: next.revision } : details;
     const changed = sealApplication(caller.tenant.keyring, next, kept);
@@ -90,18 +90,18 @@ function replace(
       created_by: modified.modified_by,
       created_at: modified.modified_at,
     };
-    const made = regenerates ? makeApplicationKey(world, caller.tenant.keyring, next, first) : undefined;
-    const shown = showApplication(changed, made?.key);
+    const newKey = regenerates ? makeApplicationKey(context, caller.tenant.keyring, next, first) : undefined;
+    const reply = showApplication(changed, newKey?.key);
     const { revision } = changed.record;
-    const result = { names: [details.name], issued: made && { key: made.key, id: made.record.id, revision } };
-    const audit = caller.trail.changedAuthority([record.id], revision, result);
+    const result = { names: [details.name], issued: newKey && { key: newKey.key, id: newKey.record.id, revision } };
+    const audit = caller.recorder.changedAuthority([record.id], revision, result);
     const swap = (removal?: Removal) => {
-      const regenerated = made && removal && { key: made.record, removal };
-      return world.store.replaceApplication(changed.record, record.revision, audit, regenerated);
+      const regenerated = newKey && removal && { key: newKey.record, removal };
+      return context.store.replaceApplication(changed.record, record.revision, audit, regenerated);
     };
-    const parts = { ...world, keyring: caller.tenant.keyring };
-    const isReplaced = await (made ? removeWith(parts, (ended) => caller.trail.ended(ended), swap) : swap());
-    return isReplaced ? shown : undefined;
+    const parts = { ...context, keyring: caller.tenant.keyring };
+    const isReplaced = await (newKey ? removeWith(parts, (ended) => caller.recorder.ended(ended), swap) : swap());
+    return isReplaced ? reply : undefined;
   });
 }
 

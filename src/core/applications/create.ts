@@ -2,7 +2,7 @@ import type { CreateApplication } from '../../contract/application.ts';
 import { type ApplicationDefinition, checkApplication, normalizeRules } from '../access/check-application.ts';
 import { checkDelegationLimits } from '../access/delegation-limits.ts';
 import { holds } from '../access/grants.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { parseApplicationExpiry } from '../tokens/expires-at.ts';
@@ -14,22 +14,22 @@ import { latestEnd } from './latest-end.ts';
 const DEFAULT_LIFE_MS = 60_000;
 
 /** Create Application (§4.2). Only this reply contains the API key, because the vault stores only its keyed hash. */
-export const createApplication: Handler<'createApplication'> = async ({ body }, caller, world) => {
+export const createApplication: Handler<'createApplication'> = async ({ body }, caller, context) => {
   const { name, type, permissions = [], can_create_expiring_applications, create_key = true } = body;
   const rules = normalizeRules(body.rules ?? []);
   checkApplication({ type, permissions, rules, can_create_expiring_applications });
   if (type === 'expiring' && !create_key) throw invalid('create_key', 'must be true for an expiring application');
-  const now = world.clock.now();
+  const now = context.clock.now();
   const expires_at = expiryOf(body, caller.key.expires_at, now);
-  await checkCreator({ type, permissions, rules }, caller, world);
+  await checkCreator({ type, permissions, rules }, caller, context);
 
   const { record: creator } = caller.application;
   // Draw the key before the ids: `vault seed apply --seed` predicts keys by this order.
-  const text = generateApiKey(world.random);
+  const text = generateApiKey(context.random);
   const application = sealApplication(
     caller.tenant.keyring,
     {
-      id: world.random.id(),
+      id: context.random.id(),
       tenant_id: caller.tenant.record.id,
       type,
       parent_id: type === 'expiring' ? creator.id : undefined,
@@ -44,16 +44,16 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   );
   const { id, revision } = application.record;
   const first = { version: 1, created_by: creator.id, created_at: now };
-  const made = create_key
-    ? makeApplicationKey(world, caller.tenant.keyring, application.record, first, text)
+  const newKey = create_key
+    ? makeApplicationKey(context, caller.tenant.keyring, application.record, first, text)
     : undefined;
-  const shown = showApplication(application, made?.key);
-  const minting = { most: world.limits.expiring, now, latest: latestEnd(now) };
-  const issued = made && { key: made.key, id: made.record.id, revision };
-  const audit = caller.trail.changedAuthority([id], revision, { names: [name], issued });
-  const parts = { key: made?.record, minting: type === 'expiring' ? minting : undefined };
-  await world.store.insertApplication(application.record, audit, parts);
-  return shown;
+  const reply = showApplication(application, newKey?.key);
+  const minting = { most: context.limits.expiring, now, latest: latestEnd(now) };
+  const issued = newKey && { key: newKey.key, id: newKey.record.id, revision };
+  const audit = caller.recorder.changedAuthority([id], revision, { names: [name], issued });
+  const parts = { key: newKey?.record, minting: type === 'expiring' ? minting : undefined };
+  await context.store.insertApplication(application.record, audit, parts);
+  return reply;
 };
 
 /**
@@ -74,10 +74,10 @@ function expiryOf({ type, expires_at }: CreateApplication, keyEnd: Instant | und
  * private application with `can_create_expiring_applications`. It creates only expiring applications, which its own
  * grants limit (decisions §6).
  */
-async function checkCreator(wanted: ApplicationDefinition, caller: Caller, world: World): Promise<void> {
+async function checkCreator(wanted: ApplicationDefinition, caller: Caller, context: Context): Promise<void> {
   if (holds(caller.grants, 'application:create')) return;
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
   }
-  await checkDelegationLimits(wanted, caller, world);
+  await checkDelegationLimits(wanted, caller, context);
 }

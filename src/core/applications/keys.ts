@@ -1,7 +1,7 @@
 import { MAX_KEYS } from '../../contract/application-key.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import { isExpired } from '../is-expired.ts';
 import { invalid, Problem } from '../problem.ts';
 import { parseKeyExpiry } from '../tokens/expires-at.ts';
@@ -11,34 +11,34 @@ import { areCurrent, findApplication } from './read.ts';
 import { removeWith } from './removal.ts';
 
 /** Create a Key (search-and-batches.md §9). Only this reply contains the API key. */
-export const createApplicationKey: Handler<'createApplicationKey'> = async ({ params, body }, caller, world) => {
-  const now = world.clock.now();
+export const createApplicationKey: Handler<'createApplicationKey'> = async ({ params, body }, caller, context) => {
+  const now = context.clock.now();
   const expires_at = body?.expires_at === undefined ? undefined : parseKeyExpiry(body.expires_at, now);
   const { id: tenantId } = caller.tenant.record;
   return untilSwapped(async () => {
-    const older = await world.store.findApplicationKeys(tenantId, params.id.toLowerCase(), now);
-    const { record, details } = await findApplication(params.id, caller, world);
+    const older = await context.store.findApplicationKeys(tenantId, params.id.toLowerCase(), now);
+    const { record, details } = await findApplication(params.id, caller, context);
     // No seal protects the count of keys. Keys that were read before it cannot have a higher version.
     if (older.some(({ version }) => version > record.key_version)) throw new Problem('integrity_failure');
     if (record.type === 'expiring') throw invalid('id', 'must not be an expiring application, which has one key');
-    const made = {
+    const newKey = {
       version: record.key_version + 1,
       created_by: caller.application.record.id,
       created_at: now,
       expires_at,
     };
-    const { key, record: added } = makeApplicationKey(world, caller.tenant.keyring, record, made);
-    const shown = showApplicationKey(added, key);
+    const { key, record: added } = makeApplicationKey(context, caller.tenant.keyring, record, newKey);
+    const reply = showApplicationKey(added, key);
     const issued = { key, id: added.id, revision: added.revision };
-    const audit = caller.trail.changedAuthority([added.id], added.revision, { names: [details.name], issued });
-    return (await world.store.insertApplicationKey(added, { most: MAX_KEYS, now }, audit)) ? shown : undefined;
+    const audit = caller.recorder.changedAuthority([added.id], added.revision, { names: [details.name], issued });
+    return (await context.store.insertApplicationKey(added, { most: MAX_KEYS, now }, audit)) ? reply : undefined;
   });
 };
 
 /** List Keys: the keys of an application that have not expired, newest first. */
-export const listApplicationKeys: Handler<'listApplicationKeys'> = async ({ params }, caller, world) => {
-  const keys = await findKeys(await findApplication(params.id, caller, world), caller, world);
-  caller.trail.shown(
+export const listApplicationKeys: Handler<'listApplicationKeys'> = async ({ params }, caller, context) => {
+  const keys = await findKeys(await findApplication(params.id, caller, context), caller, context);
+  caller.recorder.shown(
     keys.map(({ id }) => id),
     false,
   );
@@ -46,23 +46,23 @@ export const listApplicationKeys: Handler<'listApplicationKeys'> = async ({ para
 };
 
 /** Get a Key. */
-export const getApplicationKey: Handler<'getApplicationKey'> = async ({ params }, caller, world) => {
-  const key = await findKey(params, await findApplication(params.id, caller, world), caller, world);
-  caller.trail.shown([key.id], false);
+export const getApplicationKey: Handler<'getApplicationKey'> = async ({ params }, caller, context) => {
+  const key = await findKey(params, await findApplication(params.id, caller, context), caller, context);
+  caller.recorder.shown([key.id], false);
   return showApplicationKey(key);
 };
 
 /** Delete a Key: it fails on the next call, and so do the keys of the expiring applications that it created. */
-export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ params }, caller, world) => {
+export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ params }, caller, context) => {
   await untilSwapped(async () => {
-    const application = await findApplication(params.id, caller, world);
-    const key = await findKey(params, application, caller, world);
+    const application = await findApplication(params.id, caller, context);
+    const key = await findKey(params, application, caller, context);
     const { tenant_id, id } = application.record;
     const { name } = application.details;
     const removed = await removeWith(
-      { ...world, keyring: caller.tenant.keyring },
-      (ended) => caller.trail.ended(ended, name),
-      (removal) => world.store.deleteApplicationKey(tenant_id, id, key.id, removal),
+      { ...context, keyring: caller.tenant.keyring },
+      (ended) => caller.recorder.ended(ended, name),
+      (removal) => context.store.deleteApplicationKey(tenant_id, id, key.id, removal),
     );
     return removed || undefined;
   });
@@ -70,13 +70,13 @@ export const deleteApplicationKey: Handler<'deleteApplicationKey'> = async ({ pa
 };
 
 /** Resolves to the keys of an application, without those that a regeneration replaced and somebody put back. */
-async function findKeys({ record, details }: OpenedApplication, { tenant }: Caller, world: World) {
+async function findKeys({ record, details }: OpenedApplication, { tenant }: Caller, context: Context) {
   // Write the use of keys by earlier calls now, because calls do not wait for this write.
-  await world.activity.flush();
+  await context.activity.flush();
   return untilSwapped(async () => {
-    const found = await world.store.findApplicationKeys(record.tenant_id, record.id, world.clock.cutoff());
+    const found = await context.store.findApplicationKeys(record.tenant_id, record.id, context.clock.cutoff());
     const keys = found.filter((key) => !isReplaced(tenant.keyring, key, details.keys_from));
-    return (await areCurrent(world, 'application_key', keys)) ? keys : undefined;
+    return (await areCurrent(context, 'application_key', keys)) ? keys : undefined;
   });
 }
 
@@ -88,20 +88,20 @@ async function findKey(
   { key_id }: { readonly key_id: string },
   { record, details }: OpenedApplication,
   { tenant }: Caller,
-  world: World,
+  context: Context,
 ): Promise<ApplicationKeyRecord> {
   const id = key_id.toLowerCase();
   // Write the use of keys by earlier calls now, because calls do not wait for this write.
-  await world.activity.flush();
+  await context.activity.flush();
   return untilSwapped(async () => {
-    const key = await world.store.findApplicationKey(record.tenant_id, id);
+    const key = await context.store.findApplicationKey(record.tenant_id, id);
     if (key === undefined) {
-      if (await world.follower.isGone('application_key', record.tenant_id, id)) throw new Problem('key_not_found');
+      if (await context.follower.isGone('application_key', record.tenant_id, id)) throw new Problem('key_not_found');
       return undefined;
     }
     // Open the seal first, in `isReplaced`: a row with an altered application or expiry must fail, not look missing.
-    const isEnded = isReplaced(tenant.keyring, key, details.keys_from) || isExpired(key, world.clock.cutoff());
+    const isEnded = isReplaced(tenant.keyring, key, details.keys_from) || isExpired(key, context.clock.cutoff());
     if (isEnded || key.application_id !== record.id) throw new Problem('key_not_found');
-    return (await world.follower.isCurrent('application_key', key)) ? key : undefined;
+    return (await context.follower.isCurrent('application_key', key)) ? key : undefined;
   });
 }

@@ -1,6 +1,6 @@
 import { MAX_REACH, type ReachPart } from '../../contract/reach.ts';
 import { type GovernedPart, governedParts } from '../access/governed-parts.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import type { Instant } from '../ports.ts';
 import { runSteps } from '../steps.ts';
 import { findPage } from '../tokens/find-page.ts';
@@ -8,17 +8,17 @@ import { askedGrants } from './asked-grants.ts';
 
 /**
  * Counts the tokens that an application can read, by the rule that governs them (design of the console, §7). Opens
- * tokens only for rules that compare a part of a container's segment. Each count runs in its own turn of the event
+ * tokens only for rules that compare a part of a container's segment. Each count runs in its own tick of the event
  * loop.
  */
-export const measureReach: Handler<'measureReach'> = async ({ body }, caller, world) => {
-  const grants = await askedGrants(body, caller, world);
+export const measureReach: Handler<'measureReach'> = async ({ body }, caller, context) => {
+  const grants = await askedGrants(body, caller, context);
   const parts = governedParts(grants, 'token:read', caller.tenant.keyring);
-  const now = world.clock.cutoff();
+  const now = context.clock.cutoff();
   const counted: ReachPart[] = [];
   for (const part of parts) {
     await caller.work.own();
-    counted.push(present(part, await countTokens(part, now, caller, world)));
+    counted.push(present(part, await countTokens(part, now, caller, context)));
   }
   return { reach: merged(counted) };
 };
@@ -28,12 +28,12 @@ async function countTokens(
   { all, isExact, has }: GovernedPart,
   now: Instant,
   caller: Caller,
-  world: World,
+  context: Context,
 ): Promise<number> {
   if (all === undefined) return 0;
   const { record, keyring } = caller.tenant;
   const sought = { filter: { tenant_id: record.id, all }, now, keyring, isExact, reaches: has, work: caller.work };
-  const { total } = await runSteps(findPage(sought, { offset: 0, limit: 0 }, world, MAX_REACH));
+  const { total } = await runSteps(findPage(sought, { offset: 0, limit: 0 }, context, MAX_REACH));
   return total;
 }
 

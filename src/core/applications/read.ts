@@ -1,6 +1,6 @@
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import { isExpired } from '../is-expired.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
@@ -9,12 +9,12 @@ import { type OpenedApplication, openApplication, showApplication } from './appl
 import { latestEnd } from './latest-end.ts';
 
 /** Get an Application (§4.2). Only this reply counts the valid expiring applications that it created. */
-export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, world) => {
-  const application = await findApplication(id, caller, world);
+export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, context) => {
+  const application = await findApplication(id, caller, context);
   const { tenant_id, id: parent_id } = application.record;
   const none = { offset: 0, limit: 0 };
-  const now = world.clock.now();
-  const { total } = await world.store.findApplications({ tenant_id, parent_id, latest: latestEnd(now) }, none, now);
+  const now = context.clock.now();
+  const { total } = await context.store.findApplications({ tenant_id, parent_id, latest: latestEnd(now) }, none, now);
   return { ...showApplication(application), expiring_applications: total };
 };
 
@@ -26,8 +26,8 @@ export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_reque
  * Resolves to an application of the caller's tenant. Rejects with `application_not_found`, and with `integrity_failure`
  * if its row was removed, altered or restored from an older copy.
  */
-export async function findApplication(id: string, { tenant }: Caller, world: World): Promise<OpenedApplication> {
-  const { store, follower, clock } = world;
+export async function findApplication(id: string, { tenant }: Caller, context: Context): Promise<OpenedApplication> {
+  const { store, follower, clock } = context;
   const tenantId = tenant.record.id;
   const canonical = id.toLowerCase();
   return untilSwapped(async () => {
@@ -45,15 +45,15 @@ export async function findApplication(id: string, { tenant }: Caller, world: Wor
 }
 
 /** List Applications (§4.2). */
-export const listApplications: Handler<'listApplications'> = async ({ query }, { tenant, trail }, world) => {
+export const listApplications: Handler<'listApplications'> = async ({ query }, { tenant, recorder }, context) => {
   const ids = query.id?.map((id) => id.toLowerCase());
   const filter = { tenant_id: tenant.record.id, ids, types: query.type };
   const { records, total } = await untilSwapped(async () => {
-    const found = await world.store.findApplications(filter, pageRequest(query), world.clock.cutoff());
-    return (await areCurrent(world, 'application', found.records)) ? found : undefined;
+    const found = await context.store.findApplications(filter, pageRequest(query), context.clock.cutoff());
+    return (await areCurrent(context, 'application', found.records)) ? found : undefined;
   });
   const applications = records.map((record) => showApplication(openApplication(tenant.keyring, record.id, record)));
-  trail.shown(
+  recorder.shown(
     records.map(({ id }) => id),
     false,
   );
@@ -62,7 +62,7 @@ export const listApplications: Handler<'listApplications'> = async ({ query }, {
 
 /** Resolves to whether no record has changed since it was read. Rejects with `integrity_failure` for an older row. */
 export async function areCurrent(
-  { follower }: World,
+  { follower }: Context,
   table: 'application' | 'application_key',
   records: readonly (ApplicationRecord | ApplicationKeyRecord)[],
 ): Promise<boolean> {

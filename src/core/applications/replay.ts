@@ -1,21 +1,21 @@
-import type { Caller, World } from '../handler.ts';
+import type { Caller, Context } from '../handler.ts';
 import { isExpired } from '../is-expired.ts';
 import type { FoundReply, Replay } from '../replay.ts';
 import { openApplication, showApplication } from './application-codec.ts';
 import { checkApplicationKey, showApplicationKey } from './application-key-codec.ts';
 
 /** Resolves to the application of a stored reply; undefined when it is gone. */
-async function findShown({ ids: [id = ''] }: FoundReply, { tenant, trail }: Caller, world: World) {
-  const record = await world.store.findApplication(tenant.record.id, id, world.clock.cutoff());
+async function findShown({ ids: [id = ''] }: FoundReply, { tenant, recorder }: Caller, context: Context) {
+  const record = await context.store.findApplication(tenant.record.id, id, context.clock.cutoff());
   if (record === undefined) return undefined;
-  trail.shown([id], false);
+  recorder.shown([id], false);
   return openApplication(tenant.keyring, id, record);
 }
 
 /** Resolves to the API key of a stored reply; undefined when it is gone. */
-async function findIssued({ issued }: FoundReply, { tenant }: Caller, world: World) {
-  const record = issued && (await world.store.findApplicationKey(tenant.record.id, issued.id));
-  if (record === undefined || isExpired(record, world.clock.cutoff())) return undefined;
+async function findIssued({ issued }: FoundReply, { tenant }: Caller, context: Context) {
+  const record = issued && (await context.store.findApplicationKey(tenant.record.id, issued.id));
+  if (record === undefined || isExpired(record, context.clock.cutoff())) return undefined;
   checkApplicationKey(tenant.keyring, record);
   return { record, key: issued?.key };
 }
@@ -28,28 +28,28 @@ export const replayIssued: Replay<'createApplication' | 'regenerateApplicationKe
   found,
   _request,
   caller,
-  world,
+  context,
 ) => {
-  const application = await findShown(found, caller, world);
+  const application = await findShown(found, caller, context);
   const { issued } = found;
   // An application may be created without a key; it then has no secret to show again.
   if (application === undefined || issued === undefined) return application && showApplication(application);
   if (application.record.revision !== issued.revision) return undefined;
-  if ((await findIssued(found, caller, world)) === undefined) return undefined;
+  if ((await findIssued(found, caller, context)) === undefined) return undefined;
   // An API key is as secret as plaintext.
-  caller.trail.shown(found.ids, true);
+  caller.recorder.shown(found.ids, true);
   return showApplication(application, issued.key);
 };
 
 /** Answers a retry of Create a Key, if the key still exists. */
-export const replayCreateKey: Replay<'createApplicationKey'> = async (found, _request, caller, world) => {
-  const issued = await findIssued(found, caller, world);
+export const replayCreateKey: Replay<'createApplicationKey'> = async (found, _request, caller, context) => {
+  const issued = await findIssued(found, caller, context);
   if (issued === undefined) return undefined;
-  caller.trail.shown(found.ids, true);
+  caller.recorder.shown(found.ids, true);
   return showApplicationKey(issued.record, issued.key);
 };
 
-export const replayUpdateApplication: Replay<'updateApplication'> = async (found, _request, caller, world) => {
-  const application = await findShown(found, caller, world);
+export const replayUpdateApplication: Replay<'updateApplication'> = async (found, _request, caller, context) => {
+  const application = await findShown(found, caller, context);
   return application && showApplication(application);
 };

@@ -39,9 +39,9 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   function tenantOf(id: string): TenantState {
     const found = tenants.get(id);
     if (found !== undefined) return found;
-    const made = newTenant();
-    tenants.set(id, made);
-    return made;
+    const added = newTenant();
+    tenants.set(id, added);
+    return added;
   }
 
   /** Applies a change by the row `sequence` of the audit. */

@@ -1,6 +1,6 @@
 import type { Keyring, Store, WrappedKey } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { endOfTurn } from '../timers.ts';
+import { endOfTick } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
 import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
 import { authorityRecords } from './authority-records.ts';
@@ -171,11 +171,11 @@ export function createFollower({ store, keyring }: Parts) {
   }
 
   /**
-   * Resolves when this process knows every row that was committed before the call. Callers of one turn share a read.
+   * Resolves when this process knows every row that was committed before the call. Callers of one tick share a read.
    * Rejects with `integrity_failure` if the audit, or records that no entry names, were altered.
    */
   function follow(): Promise<void> {
-    following ??= endOfTurn().then(() => {
+    following ??= endOfTick().then(() => {
       following = undefined;
       return readNew();
     });
@@ -204,7 +204,7 @@ export function createFollower({ store, keyring }: Parts) {
   return {
     follow,
 
-    /** Follows synchronously, in the snapshot of a turn. Returns false if `follow` must do it. */
+    /** Follows synchronously, in the snapshot of a tick. Returns false if `follow` must do it. */
     followNow(reads: FollowReads): boolean {
       if (state === undefined) return false;
       const { sequence } = state.position;
@@ -293,8 +293,8 @@ export function createFollower({ store, keyring }: Parts) {
     closedTenants: (): readonly string[] => state?.map.closed() ?? [],
 
     /**
-     * Returns the stamp of records that were read after the row `sequence` and found current. Throws `write_conflict` if
-     * the tenant has changed since.
+     * Returns the stamp of records that were read after the row `sequence` and found current. Throws `write_conflict`
+     * if the tenant has changed since.
      */
     stampOf(tenant_id: string, sequence: number, records: Stamp['records']): Stamp {
       const map = state?.map;

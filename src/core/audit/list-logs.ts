@@ -1,5 +1,5 @@
 import { PAGE_QUERY } from '../../contract/page.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import { isExpired } from '../is-expired.ts';
 import { didYouMean } from '../nearest-name.ts';
 import type { Instant } from '../ports.ts';
@@ -14,7 +14,7 @@ import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
 const MAX_PAGED = 10_000;
 
 /** Lists the audit log of the tenant (search-and-batches.md §7). */
-export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) => {
+export const listLogs: Handler<'listLogs'> = async ({ query }, caller, context) => {
   const { page, size = PAGE_QUERY.size.default, start, after, wait = 0, start_date, end_date, operation } = query;
   if (query.wait !== undefined && after === undefined) throw invalid('wait', 'requires after');
   if (page !== undefined) requirePage(page, size, { start, after });
@@ -37,8 +37,8 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
     skip: page === undefined ? 0 : page - 1,
   };
   // Write the waiting events, so that the list includes the latest reads. A vault that accepts no writes still answers.
-  await world.audit.settle().catch(() => undefined);
-  const { entries, next, searched_to } = await untilFound(question, wait * 1000, caller, world);
+  await context.audit.settle().catch(() => undefined);
+  const { entries, next, searched_to } = await untilFound(question, wait * 1000, caller, context);
   return {
     pagination: {
       page_size: size,
@@ -60,19 +60,20 @@ function requirePage(page: number, size: number, others: Readonly<Record<string,
 /**
  * Searches the log, and again whenever the audit has grown, until it finds an entry or `ms` milliseconds have passed.
  */
-async function untilFound(question: LogQuestion, ms: number, caller: Caller, world: World): Promise<FoundLog> {
+async function untilFound(question: LogQuestion, ms: number, caller: Caller, context: Context): Promise<FoundLog> {
   const deadline = runningTime() + ms;
   const { account, tenant, work } = caller;
   const watching = { account, tenant_id: tenant.record.id, isAbandoned: work.isAbandoned };
   let { after } = question;
   for (;;) {
     // Read the end first. If this search finds nothing, the next search starts after this end.
-    const { sequence } = await world.store.auditHead();
-    const found = await searchLog(world, { ...question, after }, () => work.next());
-    const left = deadline - runningTime();
-    if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
-    const isEnded = await world.logWatch.changed(sequence, left, watching);
-    if (!(await isUnchanged(caller, world)) || isEnded) return found;
+    const { sequence } = await context.store.auditHead();
+    const found = await searchLog(context, { ...question, after }, () => work.next());
+    const remaining = deadline - runningTime();
+    if (found.entries.length > 0 || found.next !== undefined || remaining <= 0) return found;
+    const isEnded = await context.logWatch.changed(sequence, remaining, watching);
+    work.endIfAbandoned();
+    if (!(await isUnchanged(caller, context)) || isEnded) return found;
     if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
   }
 }
@@ -81,7 +82,7 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
  * Resolves to whether the calling application is the same as before the wait. Rejects with `write_conflict` if its key
  * has ended: the repeated call then fails. Other changes only end the wait, because a repeated call would wait again.
  */
-async function isUnchanged({ application: { record }, key }: Caller, { store, clock }: World): Promise<boolean> {
+async function isUnchanged({ application: { record }, key }: Caller, { store, clock }: Context): Promise<boolean> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.cutoff());
   const live = await store.findApplicationKey(record.tenant_id, key.id);
   if (now === undefined || live === undefined || isExpired(live, clock.cutoff())) throw new Problem('write_conflict');

@@ -3,7 +3,7 @@ import { formatInstant } from '../time.ts';
 import { type AuditEvent, changeOf, SUMMARIES } from './audit-event.ts';
 import { isDenied } from './audit-level.ts';
 import type { AuditSubject } from './audit-subjects.ts';
-import type { PlacedEvent } from './walk-audit.ts';
+import type { PositionedEvent } from './walk-audit.ts';
 
 export type LogEntry = ResultOf<'listLogs'>['data'][number];
 
@@ -45,8 +45,8 @@ export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
 }
 
 /** Returns the log entries of an event for a tenant, one for each entity, in order. */
-export function logEntriesOf(placed: PlacedEvent, tenant_id: string): readonly LogEntry[] {
-  const { event, at, sequence, n } = placed;
+export function logEntriesOf(positioned: PositionedEvent, tenant_id: string): readonly LogEntry[] {
+  const { event, at, sequence, n } = positioned;
   if (!tenantsOf(event).includes(tenant_id)) return [];
   const { action: operation, status, application_id, actor_name, api_key_id, revealed = false } = event;
   const entity_type = entityTypeOf(event);

@@ -2,7 +2,7 @@ import { runningTime } from '../running-time.ts';
 import { ownSlice } from '../slices.ts';
 import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, AuditStore, LoggedRow } from './ports.ts';
-import { type AuditReadParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
+import { type AuditReadParts, BrokenAudit, openRow, type PositionedEvent } from './walk-audit.ts';
 
 /**
  * The maximum number of rows in one read and of subjects in one write of the index. A batch has up to a thousand
@@ -19,19 +19,19 @@ export interface LogIndexParts extends AuditReadParts {
 const MAX_MS = 30_000;
 
 /**
- * Adds missing rows to the log index, until about `limit` subjects are added, `hasEnded` returns true, or 30 seconds have
- * passed. Works in slices and awaits `rest` before each, so that other calls run in between. Entries are indexed later
- * because random page writes would slow down each create and read.
+ * Adds missing rows to the log index, until about `limit` subjects are added, `hasEnded` returns true, or 30 seconds
+ * have passed. Works in slices and awaits `yieldToLoop` before each, so that other calls run in between. Entries are
+ * indexed later because random page writes would slow down each create and read.
  */
 export async function indexLog(
   { store, keyring }: LogIndexParts,
   limit = Number.POSITIVE_INFINITY,
-  rest: () => Promise<void> = ownSlice,
+  yieldToLoop: () => Promise<void> = ownSlice,
   hasEnded = () => false,
 ): Promise<void> {
   const end = runningTime() + MAX_MS;
-  for (let left = limit; left > 0; ) {
-    await rest();
+  for (let remaining = limit; remaining > 0; ) {
+    await yieldToLoop();
     if (hasEnded() || runningTime() > end) return;
     const from = await store.logIndexEnd();
     const entries = await store.readAudit(from, MAX_ROWS);
@@ -46,7 +46,7 @@ export async function indexLog(
     const last = rows.at(-1);
     if (last === undefined) return;
     await store.indexLog(rows, from, last.sequence);
-    left -= Math.max(1, subjects);
+    remaining -= Math.max(1, subjects);
   }
 }
 
@@ -54,15 +54,15 @@ export async function indexLog(
 export function loggedRow(
   keyring: LogIndexParts['keyring'],
   sequence: number,
-  placed: readonly PlacedEvent[],
+  positioned: readonly PositionedEvent[],
 ): LoggedRow {
-  const subjects = placed.flatMap(({ event }) => logSubjectsOf(event));
+  const subjects = positioned.flatMap(({ event }) => logSubjectsOf(event));
   const named = new Map(subjects.map((subject) => [`${subject.kind} ${subject.tenant_id} ${subject.id}`, subject]));
   return { sequence, blinds: [...named.values()].map((subject) => keyring.auditSubject(subject)) };
 }
 
 /** Opens a row. Returns no events for a damaged row, which must not hide later rows. */
-function openAny(keyring: LogIndexParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
+function openAny(keyring: LogIndexParts['keyring'], entry: AuditEntry): readonly PositionedEvent[] {
   try {
     return openRow(keyring, entry);
   } catch (error) {

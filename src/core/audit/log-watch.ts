@@ -11,7 +11,7 @@ const [MAX_OF_ACCOUNT, MAX_OF_TENANT, MAX_WAITING] = [8, 32, 64];
 export interface WatchingCaller {
   readonly account: string;
   readonly tenant_id: string;
-  /** Returns whether its client has left. */
+  /** Returns whether its client has disconnected. */
   readonly isAbandoned: () => boolean;
 }
 

@@ -29,21 +29,21 @@ export interface SealedRow {
 }
 
 /**
- * An audit row before it has its position: one or more sealed entries. The store gives the row its sequence and links it
- * inside the transaction of the recorded changes. If the changes fail, the row is not written.
+ * An audit row before it has its position: one or more sealed entries. The store gives the row its sequence and links
+ * it inside the transaction of the recorded changes. If the changes fail, the row is not written.
  */
 export interface AuditDraft extends SealedRow, DraftedReply {}
 
 /**
- * The row of a change of authority: of the header, a tenant, its keys, its applications or their API keys. It continues the digest of
- * these records, so it is sealed under the lock of the audit, at its position.
+ * The row of a change of authority: of the header, a tenant, its keys, its applications or their API keys. It continues
+ * the digest of these records, so it is sealed under the lock of the audit, at its position.
  */
 export interface AuthorityDraft extends DraftedReply {
   /** Returns the sequence of the first row that `sealBehind` needs. */
   from(): number;
   /**
-   * Seals the row that follows `rows`: all rows from `from()` on. Throws the problem `write_conflict` if a prune removed
-   * the first one, and `integrity_failure` for damaged rows.
+   * Seals the row that follows `rows`: all rows from `from()` on. Throws the problem `write_conflict` if a prune
+   * removed the first one, and `integrity_failure` for damaged rows.
    */
   sealBehind(rows: readonly AuditEntry[]): SealedRow;
 }
@@ -88,8 +88,8 @@ export interface AuditStore {
   /** Appends a row with a digest. */
   appendAuthority(draft: AuthorityDraft): Promise<void>;
   /**
-   * Resolves to at most `limit` rows from the sequence `first` on, in order, as `readAudit` does. Quick: each call asks.
-   * Reads that begin in the same turn see no older state. Rejects with `vault_moved` if the vault was moved away.
+   * Resolves to at most `limit` rows from the sequence `first` on, in order, as `readAudit` does. Quick: each call
+   * asks. Reads that begin in the same tick see no older state. Rejects with `vault_moved` if the vault was moved away.
    */
   followAudit(first: number, limit: number): Promise<readonly AuditEntry[]>;
   /** Resolves to the last `rows` rows and the revisions of all records of authority, from one snapshot. */
@@ -108,9 +108,9 @@ export interface AuditStore {
   auditHead(): Promise<AuditHead & Pick<AuditEntry, 'at'>>;
 
   /**
-   * Replaces the row of `base`, and removes the rows before it, in one step. Also removes their rows, and that of the base,
-   * with one of `blinds` from the log index; if the log index ended before the base, it then ends there. Resolves to false
-   * if the first row of the audit is no longer `from`.
+   * Replaces the row of `base`, and removes the rows before it, in one step. Also removes their rows, and that of the
+   * base, with one of `blinds` from the log index; if the log index ended before the base, it then ends there. Resolves
+   * to false if the first row of the audit is no longer `from`.
    */
   moveBase(from: AuditHead, base: AuditEntry, blinds: readonly Uint8Array[]): Promise<boolean>;
 

@@ -6,7 +6,7 @@ import { type LogEntry, logEntriesOf } from './log-entries.ts';
 import { indexLog, type LogIndexParts } from './log-index.ts';
 import { comparePositions, type LogPosition, parseLogId } from './log-position.ts';
 import type { AuditEntry } from './ports.ts';
-import { openRow, type PlacedEvent, problemOf, rowsBackwards } from './walk-audit.ts';
+import { openRow, type PositionedEvent, problemOf, rowsBackwards } from './walk-audit.ts';
 
 /** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
 const MAX_OPENED = 5_000;
@@ -77,8 +77,8 @@ export async function searchLog(
       if (!passOver()) return { entries: found, next: [last.sequence, 0, 0], searched_to: last.at };
     }
     if (openedBefore > MAX_OPENED_FOR_PAGE) throw invalid('page', 'lies too far back in this search; use start');
-    const placed = openOrFail(parts, row);
-    for (const entry of placed.toReversed().flatMap((one) => wantedOf(one, question).toReversed())) {
+    const positioned = openOrFail(parts, row);
+    for (const entry of positioned.toReversed().flatMap((one) => wantedOf(one, question).toReversed())) {
       const own = parseLogId(entry.id);
       if (after !== undefined && comparePositions(own, after) <= 0) continue;
       if (before !== undefined && comparePositions(own, before) >= 0) continue;
@@ -87,7 +87,7 @@ export async function searchLog(
       next = own;
     }
     last = row;
-    opened += placed.length;
+    opened += positioned.length;
   }
   return { entries: skip > 0 ? [] : found };
 
@@ -102,7 +102,7 @@ export async function searchLog(
   }
 }
 
-function openOrFail({ keyring }: LogIndexParts, row: AuditEntry): readonly PlacedEvent[] {
+function openOrFail({ keyring }: LogIndexParts, row: AuditEntry): readonly PositionedEvent[] {
   try {
     return openRow(keyring, row);
   } catch (error) {
@@ -111,14 +111,14 @@ function openOrFail({ keyring }: LogIndexParts, row: AuditEntry): readonly Place
 }
 
 /** Returns the entries of an event that match the query. Ignores `before` and `after`. */
-function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry[] {
+function wantedOf(positioned: PositionedEvent, question: LogQuestion): readonly LogEntry[] {
   const { tenant_id, entity_type, entity_id, actor_id, operation, denied, start_at, end_at } = question;
-  const { at, event } = placed;
+  const { at, event } = positioned;
   if (operation !== undefined && event.action !== operation) return [];
   if (actor_id !== undefined && event.application_id !== actor_id) return [];
   if (denied !== undefined && isDenied(event.status) !== denied) return [];
   if ((start_at !== undefined && at < start_at) || (end_at !== undefined && at >= end_at)) return [];
-  return logEntriesOf(placed, tenant_id).filter(
+  return logEntriesOf(positioned, tenant_id).filter(
     (entry) =>
       (entity_type === undefined || entry.entity_type === entity_type) &&
       (entity_id === undefined || entry.entity_id === entity_id),

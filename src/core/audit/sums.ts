@@ -2,7 +2,7 @@ import type { Keyring } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { addDigests, decodeDigest, encodeDigest } from './digest.ts';
 import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
-import type { PlacedEvent } from './walk-audit.ts';
+import type { PositionedEvent } from './walk-audit.ts';
 
 /** The sums of the hashes of a tenant's records: of authority; of its tokens and their tombstones. */
 export interface TenantSums {
@@ -68,7 +68,7 @@ export function createSums(keyring: HashKeys, from: LogState = NO_RECORDS) {
   }
 
   return {
-    apply({ event, sequence }: Pick<PlacedEvent, 'event' | 'sequence'>): void {
+    apply({ event, sequence }: Pick<PositionedEvent, 'event' | 'sequence'>): void {
       const { action, tenant_id = '', entities } = event;
       if (isOfAuthority(event)) authority = sequence;
       if (removesTenant(event)) {

@@ -10,7 +10,7 @@ import { createSeenRows, type SeenRows } from './seen-rows.ts';
 const PAGE = 100;
 
 /** An opened entry with its position. */
-export interface PlacedEvent extends AuditPosition, TimedEvent {
+export interface PositionedEvent extends AuditPosition, TimedEvent {
   /** The link of its row. */
   readonly link: Uint8Array;
   /** Whether it is the last entry of its row. */
@@ -56,7 +56,7 @@ export async function* walkAudit(
   parts: AuditReadParts,
   from: AuditHead = START,
   seen?: SeenRows,
-): AsyncGenerator<PlacedEvent> {
+): AsyncGenerator<PositionedEvent> {
   const { store } = parts;
   const { sequence: end } = await store.auditHead();
   const check = checkRows(parts, from, seen);
@@ -94,16 +94,16 @@ export function checkRows(parts: AuditReadParts, from: AuditHead, seen = createS
     return isSameBytes(links.get(sequence) ?? found?.link ?? UNLINKED, link);
   }
 
-  async function opened(row: AuditEntry): Promise<readonly PlacedEvent[]> {
-    const { witness, placed } = openWhole(keyring, row);
+  async function opened(row: AuditEntry): Promise<readonly PositionedEvent[]> {
+    const { witness, positioned } = openWhole(keyring, row);
     const isKnown = await isBehind(row, witness);
     if (!isKnown) throw new BrokenAudit(row, `was written after another row ${witness.sequence}`);
-    return placed;
+    return positioned;
   }
 
   return {
     /** Resolves to the events of the commit that ends with this row; to none if the commit goes on. */
-    async next(row: AuditEntry): Promise<readonly PlacedEvent[]> {
+    async next(row: AuditEntry): Promise<readonly PositionedEvent[]> {
       if (row.sequence !== last + 1) throw new BrokenAudit({ sequence: last + 1 }, MISSING);
       last = row.sequence;
       if (seen.has(row.sealed)) throw new BrokenAudit(row, 'is a copy of an earlier row');
@@ -114,9 +114,9 @@ export function checkRows(parts: AuditReadParts, from: AuditHead, seen = createS
       [head, commit] = [row, []];
       links.set(row.sequence, row.link);
       if (links.size > REMEMBERED) links.delete(links.keys().next().value ?? 0);
-      const placed: PlacedEvent[] = [];
-      for (const each of rows) placed.push(...(await opened(each)));
-      return placed;
+      const positioned: PositionedEvent[] = [];
+      for (const each of rows) positioned.push(...(await opened(each)));
+      return positioned;
     },
 
     /** Throws if the last row has no link. */
@@ -143,8 +143,8 @@ export function checkRows(parts: AuditReadParts, from: AuditHead, seen = createS
  * Returns the events of a row without checking its link; none for the base. Throws `BrokenAudit` for a row that does not
  * open.
  */
-export function openRow(keyring: AuditReadParts['keyring'], row: AuditEntry): readonly PlacedEvent[] {
-  return keyring.isAuditBase(row.sealed) ? [] : openWhole(keyring, row).placed;
+export function openRow(keyring: AuditReadParts['keyring'], row: AuditEntry): readonly PositionedEvent[] {
+  return keyring.isAuditBase(row.sealed) ? [] : openWhole(keyring, row).positioned;
 }
 
 /** Returns the witness and the events of a row. Throws `BrokenAudit` for a row that does not open. */
@@ -152,11 +152,11 @@ function openWhole(keyring: AuditReadParts['keyring'], { sequence, at, sealed, l
   try {
     const text = keyring.openAuditEvent(at, sealed);
     const { witness, digest } = decodeWitness(text);
-    const placed = decodeRowEvents(at, text).map((timed, index, { length }): PlacedEvent => {
+    const positioned = decodeRowEvents(at, text).map((timed, index, { length }): PositionedEvent => {
       const n = index + 1;
       return { sequence, n, link, isLast: n === length, witness, digest, ...timed };
     });
-    return { witness, placed };
+    return { witness, positioned };
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {
       throw new BrokenAudit({ sequence }, 'cannot be decrypted');
@@ -168,10 +168,10 @@ function openWhole(keyring: AuditReadParts['keyring'], { sequence, at, sealed, l
 /** Resolves to at most `limit` of the last events that match `wanted`, newest first. Does not check the links. */
 export async function lastEvents(
   { store, keyring }: AuditReadParts,
-  wanted: (placed: PlacedEvent) => boolean,
+  wanted: (positioned: PositionedEvent) => boolean,
   limit: number,
-): Promise<readonly PlacedEvent[]> {
-  const found: PlacedEvent[] = [];
+): Promise<readonly PositionedEvent[]> {
+  const found: PositionedEvent[] = [];
   const { sequence: end } = await store.auditHead();
   let expected = end;
   for await (const row of rowsBackwards(store, end)) {

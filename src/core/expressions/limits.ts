@@ -50,11 +50,11 @@ export interface WorkBudget {
 
 /** Creates a budget. Its steps are also spent from `all`, the budget of all expressions of a call. */
 export function createWorkBudget(steps: number, all?: WorkBudget): WorkBudget {
-  let left = steps;
+  let remaining = steps;
   return {
     spend(steps) {
-      left -= steps;
-      if (left < 0) throw new FilterFailure('takes too much work');
+      remaining -= steps;
+      if (remaining < 0) throw new FilterFailure('takes too much work');
       all?.spend(steps);
     },
   };

@@ -19,7 +19,7 @@ export function memberNames(object: { readonly [name: string]: unknown }): reado
  * spread copy, whose members may differ, does not inherit it.
  */
 export function keepMemberOrder(object: JsonObject, names: readonly string[]): void {
-  if (Object.keys(object).some((name, place) => name !== names[place])) {
+  if (Object.keys(object).some((name, position) => name !== names[position])) {
     Object.defineProperty(object, MEMBER_ORDER, { value: names });
   }
 }

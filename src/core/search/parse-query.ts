@@ -123,11 +123,12 @@ export function parseQuery(text: string): Query {
   }
 
   function match(field: MatchField): Query {
-    const [place, isQuoted] = [at, text[at] === '"'];
+    const [position, isQuoted] = [at, text[at] === '"'];
     const found = value(field === 'container');
-    if (field === 'type' && !TOKEN_TYPE_NAMES.some((name) => name === found)) fail(`unknown type; use ${TYPES}`, place);
+    if (field === 'type' && !TOKEN_TYPE_NAMES.some((name) => name === found))
+      fail(`unknown type; use ${TYPES}`, position);
     if (field !== 'container' || isQuoted || !found.endsWith('*')) return { kind: 'match', field, value: found };
-    if (!/^(?:.*\/)?\*$/.test(found)) fail('expected / before *', place);
+    if (!/^(?:.*\/)?\*$/.test(found)) fail('expected / before *', position);
     return { kind: 'match', field, value: found.slice(0, -1) || '/', below: true };
   }
 
@@ -201,8 +202,8 @@ export function parseQuery(text: string): Query {
     at += BLANKS.exec(text)?.[0].length ?? 0;
   }
 
-  function fail(message: string, place = at): never {
-    throw invalid('query', `position ${[...text.slice(0, place)].length + 1}: ${message}`);
+  function fail(message: string, position = at): never {
+    throw invalid('query', `position ${[...text.slice(0, position)].length + 1}: ${message}`);
   }
 }
 

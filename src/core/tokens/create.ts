@@ -5,7 +5,7 @@ import { governingTransform, reachesEveryContainer } from '../access/governing-t
 import type { Grants } from '../access/grants.ts';
 import { evaluateExpression, loadFilters } from '../expressions/expressions.ts';
 import { budgetFor, type WorkBudget } from '../expressions/limits.ts';
-import type { Caller, Handler, Shown, World } from '../handler.ts';
+import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';
 import type { InsertTokenOutcome, NewToken } from '../insert-ports.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { TokenIndexes, TokenRecord } from '../ports.ts';
@@ -34,17 +34,18 @@ import { checkData, printData } from './validate-data.ts';
 const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
-export const createToken: Handler<'createToken'> = function* ({ body }, caller, world) {
+export const createToken: Handler<'createToken'> = function* ({ body }, caller, context) {
   yield* settled(loadFiltersOf(body));
-  yield* settled(caller.work.next());
-  const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, world);
+  const slice = caller.work.next();
+  if (slice !== undefined) yield slice;
+  const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, context);
   for (const id of ids) {
-    const { record, shown } = seal(id);
-    const result = yield* insert({ token: record, indexes, deduplicate }, caller, world);
-    if (result.outcome === 'inserted') return shown;
+    const { record, reply } = seal(id);
+    const result = yield* insert({ token: record, indexes, deduplicate }, caller, context);
+    if (result.outcome === 'inserted') return reply;
     if (result.outcome === 'duplicate') {
-      const duplicate = showDuplicate(caller, world, result.token, indexes);
-      caller.trail.shown([result.token.id], false);
+      const duplicate = showDuplicate(caller, context, result.token, indexes);
+      caller.recorder.shown([result.token.id], false);
       return duplicate;
     }
   }
@@ -52,15 +53,19 @@ export const createToken: Handler<'createToken'> = function* ({ body }, caller, 
 };
 
 /** Inserts a token, together with the others of its tick unless it needs a search for duplicates. */
-function* insert(made: NewToken, { trail }: Caller, { ticks, store, clock }: World): Steps<InsertTokenOutcome> {
-  const { token, indexes, deduplicate } = made;
+function* insert(
+  newToken: NewToken,
+  { recorder }: Caller,
+  { ticks, store, clock }: Context,
+): Steps<InsertTokenOutcome> {
+  const { token, indexes, deduplicate } = newToken;
   const { now: tick } = ticks;
   if (tick !== undefined && !deduplicate) {
     // A call with an idempotency key, whose reply is stored with its change, has left the tick.
-    const isInserted = yield* settled(tick.insert(made, trail.change([token.id], token.revision)));
+    const isInserted = yield* settled(tick.insert(newToken, recorder.change([token.id], token.revision)));
     if (isInserted) return { outcome: 'inserted' };
   }
-  const audit = trail.changed([token.id], token.revision);
+  const audit = recorder.changed([token.id], token.revision);
   return yield* settled(store.insertToken(token, indexes, { deduplicate, now: clock.cutoff() }, audit));
 }
 
@@ -78,16 +83,21 @@ export function loadFiltersOf({ id, mask, search_indexes, fingerprint_expression
 }
 
 /** Prepares a token after `loadFiltersOf`. The caller tries `ids` in order. */
-export function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
-  const { seal, indexes, foundBy, work } = prepare(body, caller, world, reach);
-  return { seal, indexes, foundBy, ids: idsOf(body, world, work), deduplicate: isDeduplicated(body, caller) };
+export function prepareToken(
+  body: CreateToken,
+  caller: Caller,
+  context: Context,
+  visibleAs = containerVisibility(caller.grants),
+) {
+  const { seal, indexes, foundBy, work } = prepare(body, caller, context, visibleAs);
+  return { seal, indexes, foundBy, ids: idsOf(body, context, work), deduplicate: isDeduplicated(body, caller) };
 }
 
 /** Returns the transform of a token created in these containers; undefined when the caller may not create it. */
-export type Reach = (containers: readonly string[]) => Transform | undefined;
+export type ContainerVisibility = (containers: readonly string[]) => Transform | undefined;
 
 /** Returns the function that finds the transform of a created token. Rules for creating compare only containers. */
-export function reachOf(grants: Grants): Reach {
+export function containerVisibility(grants: Grants): ContainerVisibility {
   return (containers) => {
     const token = { id: '', containers };
     const isReached = reachesEveryContainer(grants, 'token:create', token);
@@ -99,13 +109,13 @@ export function reachOf(grants: Grants): Reach {
  * Derives everything that does not depend on the token's id. The returned `seal` throws 403 when no rule matches the
  * token.
  */
-function prepare(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
+function prepare(body: CreateToken, caller: Caller, context: Context, visibleAs = containerVisibility(caller.grants)) {
   const { tenant, application, work: call } = caller;
   const { keyring } = tenant;
   checkData(body.type, body.data);
   const dataText = printData(body.data);
   const work = budgetFor(dataText, call.steps);
-  const now = world.clock.now();
+  const now = context.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
   // Use the type's defaults for members that the request omits (decisions §3).
@@ -134,23 +144,23 @@ function prepare(body: CreateToken, caller: Caller, world: World, reach = reachO
       active_month: monthOf(now),
     };
     const record = sealToken(keyring, unsealed, contents);
-    const transform = reach(containers);
+    const transform = visibleAs(containers);
     if (transform === undefined) throw new Problem('no_governing_rule');
-    return { record, shown: showCreated(transform, unsealed, contents) };
+    return { record, reply: showCreated(transform, unsealed, contents) };
   }
 
   return { seal, indexes, foundBy, work };
 }
 
 /** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */
-function* idsOf({ id, data }: CreateToken, world: World, work: WorkBudget): Generator<string> {
+function* idsOf({ id, data }: CreateToken, context: Context, work: WorkBudget): Generator<string> {
   if (id?.includes('{{') !== true) {
-    yield id === undefined ? world.random.timeOrderedId() : checkedId(id);
+    yield id === undefined ? context.random.timeOrderedId() : checkedId(id);
     return;
   }
   const tried = new Set<string>();
   for (let tries = 0; tries < MAX_ALIASES; tries++) {
-    const value = naming('id', () => evaluateExpression(id, { data }, { random: world.random, work }));
+    const value = naming('id', () => evaluateExpression(id, { data }, { random: context.random, work }));
     if (value === null) throw invalid('id', 'must not have an empty result');
     const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
     if (tried.has(alias)) continue;
@@ -158,7 +168,7 @@ function* idsOf({ id, data }: CreateToken, world: World, work: WorkBudget): Gene
     yield alias;
   }
   // If all aliases were equal, the expression is not random, and its id is taken.
-  if (tried.size > 1) yield world.random.timeOrderedId();
+  if (tried.size > 1) yield context.random.timeOrderedId();
 }
 
 function checkedId(id: string): string {
@@ -171,7 +181,7 @@ function checkedId(id: string): string {
  * Returns the created token with `data` in its masked form, whatever the transform (§4.1), or without `data` when the
  * transform is `redact` (decisions §6).
  */
-function showCreated(transform: Transform, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
+function showCreated(transform: Transform, unsealed: UnsealedToken, contents: TokenContents): ReplyBody<Token> {
   const { details, definition, masked } = contents;
   const data = transform === 'redact' || masked === undefined ? undefined : new JsonText(masked);
   return showToken(unsealed, details, data, definition);
@@ -181,7 +191,12 @@ function showCreated(transform: Transform, unsealed: UnsealedToken, contents: To
  * Returns the oldest token with the same fingerprint. A caller that cannot read this token gets only its identity, and
  * at most 100 times a minute (decisions §7).
  */
-export function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
+export function showDuplicate(
+  caller: Caller,
+  context: Context,
+  record: TokenRecord,
+  indexes: TokenIndexes,
+): ReplyBody<Token> {
   const { account, tenant, grants } = caller;
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
@@ -190,7 +205,7 @@ export function showDuplicate(caller: Caller, world: World, record: TokenRecord,
   const { containers, fingerprint } = details;
   requireFingerprint(keyring, record, fingerprint, fingerprintsOf(indexes));
   const transform = governingTransform(grants, 'token:read', { id, containers });
-  if (!transform) throwIf(world.limitUnreadDuplicates(account));
+  if (!transform) throwIf(context.limitUnreadDuplicates(account));
   if (!transform) return { id, type, tenant_id, fingerprint, containers };
   const isShown = transform !== 'redact' && masked !== undefined;
   const definition = decodeDefinition(type, definitionText);

@@ -8,25 +8,25 @@ import { openPresented } from './token-codec.ts';
 /** Delete Token (§4.1, §3): removes the data permanently and keeps a tombstone for the audit. */
 export const deleteToken: Handler<'deleteToken'> = async (
   { params: { id } },
-  { application, tenant, grants, trail },
-  world,
+  { application, tenant, grants, recorder },
+  context,
 ) => {
   const tenant_id = tenant.record.id;
   // Write recorded activity first: a token that was presented this month still counts after its deletion (decisions
   // §8).
-  await world.activity.flush();
+  await context.activity.flush();
   await untilSwapped(async () => {
-    const record = await world.store.findToken(tenant_id, id, world.clock.cutoff());
+    const record = await context.store.findToken(tenant_id, id, context.clock.cutoff());
     if (!record) throw new Problem('token_not_found');
     const columns = recordColumns(record);
     const { containers } = openPresented(tenant.keyring, id, record, columns).details;
     if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');
     const { type, created_by, created_at } = columns;
     const deleted_by = application.record.id;
-    const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: world.clock.now() };
-    const tombstone = { ...left, mac: world.keyring.tombstoneMac(left) };
+    const kept = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: context.clock.now() };
+    const tombstone = { ...kept, mac: context.keyring.tombstoneMac(kept) };
     const { revision } = record;
-    return (await world.store.deleteToken(tombstone, revision, trail.removed([{ id, revision }]))) || undefined;
+    return (await context.store.deleteToken(tombstone, revision, recorder.removed([{ id, revision }]))) || undefined;
   });
   return undefined;
 };

@@ -33,7 +33,7 @@ export interface PatchedExpressions {
   readonly unread: boolean;
   /** Whether the expression at a path may fail: it is then stored without its result. */
   readonly mayFail: (path: string) => boolean;
-  /** The place of an expression in the order of evaluation. Expensive ones must not use up the budget of others. */
+  /** The position of an expression in the order of evaluation. Expensive ones must not use up the budget of others. */
   readonly orderOf: (path: string) => number;
 }
 

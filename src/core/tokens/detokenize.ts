@@ -4,7 +4,7 @@ import { applyFilters, loadFilters } from '../expressions/expressions.ts';
 import { budgetFor, outputSize } from '../expressions/limits.ts';
 import { parseReferences, type TokenReference } from '../expressions/parse-references.ts';
 import { printValue } from '../expressions/print-value.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import { mapJson } from '../json/map-json.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
@@ -34,20 +34,20 @@ interface Reference extends TokenReference {
  * Detokenize: returns the body with the data of all referenced tokens, or fails. The error for a missing token is the
  * same as for an inaccessible one.
  */
-export const detokenize: Handler<'detokenize'> = async (request, caller, world) => {
-  await caller.work.hold(world.limits.response);
-  return fillBody(request.body, caller, world);
+export const detokenize: Handler<'detokenize'> = async (request, caller, context) => {
+  await caller.work.hold(context.limits.response);
+  return fillBody(request.body, caller, context);
 };
 
-async function fillBody(body: Json, caller: Caller, world: World): Promise<JsonText> {
+async function fillBody(body: Json, caller: Caller, context: Context): Promise<JsonText> {
   await loadFilters(body);
   const templates = await findTemplates(body, caller.work);
   const references = byId(templates);
   if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
-  await fill(references, caller, world);
+  await fill(references, caller, context);
   const texts = templates.values();
   const reply = mapJson(body, (value) => (isTemplate(value) ? textOf(texts.next().value) : undefined));
-  return printBatch(reply, world.limits);
+  return printBatch(reply, context.limits);
 }
 
 function byId(templates: readonly Template[]): ReadonlyMap<string, readonly Reference[]> {
@@ -85,8 +85,8 @@ async function findTemplates(body: Json, work: Work): Promise<readonly Template[
     try {
       for (let next = naming(path, () => rest.next()); !next.done; next = naming(path, () => rest.next())) {
         parsed.push(next.value);
-        const turn = work.next();
-        if (turn !== undefined) await turn;
+        const slice = work.next();
+        if (slice !== undefined) await slice;
       }
       const isWhole = parsed.length === 1;
       const parts = parsed.map((part) => (typeof part === 'string' ? part : { ...part, path, isWhole, value: null }));
@@ -109,12 +109,12 @@ function textOf(template: Template | undefined): Json | JsonText {
  * Reads the tokens and sets the value of each reference. Rejects with `invalid_request` for tokens that the caller may
  * not use.
  */
-async function fill(references: ReadonlyMap<string, readonly Reference[]>, caller: Caller, world: World) {
-  const now = world.clock.cutoff();
+async function fill(references: ReadonlyMap<string, readonly Reference[]>, caller: Caller, context: Context) {
+  const now = context.clock.cutoff();
   const unusable = createErrors('invalid_request', MAX_BATCH);
   const failed = createErrors('invalid_request');
   const used: UsedToken[] = [];
-  let [left, revealed] = [world.limits.response, false];
+  let [remaining, revealed] = [context.limits.response, false];
 
   function give(reference: Reference, evaluate: ReturnType<typeof evaluator>): void {
     try {
@@ -124,11 +124,11 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
     }
     // Count each reference: a body may reference one token many times.
     const { value } = reference;
-    left -= value instanceof JsonText ? value.text.length : outputSize(value);
-    if (left < 0) throw tooLarge();
+    remaining -= value instanceof JsonText ? value.text.length : outputSize(value);
+    if (remaining < 0) throw tooLarge();
   }
 
-  for await (const { id, record } of readTokens([...references.keys()], now, caller, world)) {
+  for await (const { id, record } of readTokens([...references.keys()], now, caller, context)) {
     const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
     const named = references.get(id) ?? [];
     if (record === undefined || opened?.data === undefined) {
@@ -144,16 +144,16 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
     if (!unusable.isEmpty) continue;
     const evaluate = evaluator(opened.data, caller.work);
     for (const reference of named) {
-      const turn = caller.work.next();
-      if (turn !== undefined) await turn;
+      const slice = caller.work.next();
+      if (slice !== undefined) await slice;
       give(reference, evaluate);
     }
   }
   unusable.throwIfAny();
   failed.throwIfAny();
   const ids = used.map(({ id }) => id);
-  caller.trail.shown(ids, revealed);
-  world.activity.note(used);
+  caller.recorder.shown(ids, revealed);
+  context.activity.note(used);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { TokenFacts } from '../access/governing-transform.ts';
-import type { World } from '../handler.ts';
+import type { Context } from '../handler.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
 import type { FoundPage, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
 import { type Steps, settled } from '../steps.ts';
@@ -9,9 +9,9 @@ import type { Work } from '../work.ts';
 import { unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
 
-/** The number of tokens that a scan opens in one turn of the event loop. */
+/** The number of tokens that a scan opens in one tick of the event loop. */
 const SCANNED_AT_ONCE = 200;
-/** The number of tokens that a walk examines in its first turn, and in each later turn. */
+/** The number of tokens that a walk examines in its first tick, and in each later tick. */
 const FIRST_WALKED = 100;
 const WALKED_AT_ONCE = 1_000;
 /** The duration of the slices after which a page by cursor may be short, in milliseconds. */
@@ -25,7 +25,7 @@ export interface Sought {
   /** Whether the filter finds exactly these tokens. Otherwise each token found is opened and `reaches` decides. */
   readonly isExact: boolean;
   readonly reaches: (token: TokenFacts) => boolean;
-  readonly work: Pick<Work, 'own' | 'spent'>;
+  readonly work: Pick<Work, 'own' | 'still' | 'spent'>;
 }
 
 interface Page {
@@ -37,26 +37,26 @@ interface Page {
  * Returns the records of a page by number and the total, counting at most `most` + 1 tokens. If the store cannot
  * find the page at once, reads the tokens up to the page in slices, so that other calls wait for one slice only.
  */
-export function* findPage(sought: Sought, request: PageRequest, world: World, most = MAX_TOTAL): Steps<Page> {
+export function* findPage(sought: Sought, request: PageRequest, context: Context, most = MAX_TOTAL): Steps<Page> {
   const { filter, now, isExact } = sought;
-  if (!isExact) return yield* settled(findGoverned(sought, request, world, most));
-  const found = yield* settled(readsOf(world).findTokens(filter, request, now));
+  if (!isExact) return yield* settled(findGoverned(sought, request, context, most));
+  const found = yield* settled(readsOf(context).findTokens(filter, request, now));
   const { records, total } = found;
   if (records !== undefined && total !== undefined) return { records, total };
-  return yield* settled(walkToPage(found, sought, request, world, most));
+  return yield* settled(walkToPage(found, sought, request, context, most));
 }
 
 async function walkToPage(
   { records: found, total }: FoundPage,
   sought: Sought,
   request: PageRequest,
-  world: World,
+  context: Context,
   most: number,
 ): Promise<Page> {
   const records = [...(found ?? [])];
   let counted = 0;
   let skip = request.offset;
-  for await (const slice of walk(sought, undefined, world, () => ({
+  for await (const slice of walk(sought, undefined, context, () => ({
     skip,
     take: found === undefined ? request.limit - records.length : 0,
   }))) {
@@ -70,16 +70,16 @@ async function walkToPage(
 }
 
 /**
- * Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow. Returns
- * a shorter page when it took a second to find: `next` is then the position up to which tokens were examined.
+ * Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow.
+ * Returns a shorter page when it took a second to find: `next` is then the position up to which tokens were examined.
  */
-export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'after' | 'limit'>, world: World) {
+export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'after' | 'limit'>, context: Context) {
   // Find one more token, to learn whether another page follows.
   const wanted = limit + 1;
   const isLong = () => sought.work.spent > SHORT_PAGE_MS;
   if (sought.isExact) {
     const records: PresentedToken[] = [];
-    for await (const slice of walk(sought, after, world, () => ({ skip: 0, take: wanted - records.length }))) {
+    for await (const slice of walk(sought, after, context, () => ({ skip: 0, take: wanted - records.length }))) {
       records.push(...slice.records);
       if (records.length === wanted) break;
       if (slice.next !== undefined && isLong()) return { records, next: slice.next };
@@ -88,7 +88,7 @@ export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'af
   }
   const found: ScannedToken[] = [];
   let short: ScanPosition | undefined;
-  for await (const { records, next } of reachable(sought, after, world)) {
+  for await (const { records, next } of reachable(sought, after, context)) {
     found.push(...records);
     if (found.length >= wanted) break;
     if (next !== undefined && isLong()) {
@@ -98,7 +98,7 @@ export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'af
   }
   // A token that was deleted since then shortens the page, but must not end the list.
   const ids = found.slice(0, limit).map(({ id }) => id);
-  return { records: await readAll(sought, ids, world), next: short ?? nextOf(found, limit) };
+  return { records: await readAll(sought, ids, context), next: short ?? nextOf(found, limit) };
 }
 
 function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
@@ -108,7 +108,7 @@ function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | u
 
 type Wanted = Pick<Walk, 'skip' | 'take'>;
 
-async function* walk({ filter, now, work }: Sought, from: Walk['after'], { store }: World, wanted: () => Wanted) {
+async function* walk({ filter, now, work }: Sought, from: Walk['after'], { store }: Context, wanted: () => Wanted) {
   let after = from;
   let limit = FIRST_WALKED;
   do {
@@ -121,16 +121,21 @@ async function* walk({ filter, now, work }: Sought, from: Walk['after'], { store
 }
 
 /** Resolves to a page when the blind indexes cannot decide the rules exactly. */
-async function findGoverned(sought: Sought, { offset, limit }: PageRequest, world: World, most: number): Promise<Page> {
+async function findGoverned(
+  sought: Sought,
+  { offset, limit }: PageRequest,
+  context: Context,
+  most: number,
+): Promise<Page> {
   const page: string[] = [];
   let total = 0;
-  for await (const { records } of reachable(sought, undefined, world)) {
+  for await (const { records } of reachable(sought, undefined, context)) {
     const first = Math.max(0, offset - total);
     page.push(...records.slice(first, first + limit - page.length).map(({ id }) => id));
     total += records.length;
     if (total > most && page.length === limit) break;
   }
-  return { records: await readAll(sought, page, world), total };
+  return { records: await readAll(sought, page, context), total };
 }
 
 /**
@@ -140,7 +145,7 @@ async function findGoverned(sought: Sought, { offset, limit }: PageRequest, worl
 async function* reachable(
   { filter, now, keyring, reaches, work }: Sought,
   from: Walk['after'],
-  { store }: World,
+  { store }: Context,
 ): AsyncGenerator<ScanSlice> {
   const { total = SCANNED_AT_ONCE + 1 } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
   const isFew = from === undefined && total <= SCANNED_AT_ONCE;
@@ -151,6 +156,8 @@ async function* reachable(
     const { records, next }: ScanSlice = isFew
       ? await store.walkTokens(filter, { ...slice, skip: 0, take: total }, now)
       : await store.scanTokens(filter, slice, now);
+    const again = work.still();
+    if (again !== undefined) await again;
     const allowed = records.filter((record) => {
       const { containers } = openPresented(keyring, record.id, record).details;
       return reaches({ id: record.id, containers });
@@ -160,7 +167,7 @@ async function* reachable(
   } while (after !== undefined);
 }
 
-async function readAll({ filter, now }: Sought, ids: readonly string[], { store }: World) {
+async function readAll({ filter, now }: Sought, ids: readonly string[], { store }: Context) {
   const page = { offset: 0, limit: ids.length };
   const { records = [] } = await store.findTokens({ ...filter, all: [{ id_in: ids }] }, page, now);
   return records;

@@ -3,7 +3,7 @@ import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
 import { governingTransform, type TokenFacts } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Context, Handler } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
 import { invalid } from '../problem.ts';
@@ -42,18 +42,18 @@ interface Behind {
  * List Tokens (§4.1): values of one filter are alternatives, and all filters must match. The caller's visibility is
  * part of the query.
  */
-export const listTokens: Handler<'listTokens'> = ({ query }, caller, world) =>
-  numberedPage(filtered(query), query, caller, world);
+export const listTokens: Handler<'listTokens'> = ({ query }, caller, context) =>
+  numberedPage(filtered(query), query, caller, context);
 
 /** List Tokens by cursor: returns the page after a position. */
-export const listTokensByCursor: Handler<'listTokensByCursor'> = ({ query }, caller, world) =>
-  pageBehind(filtered(query), query, caller, world);
+export const listTokensByCursor: Handler<'listTokensByCursor'> = ({ query }, caller, context) =>
+  pageBehind(filtered(query), query, caller, context);
 
-export const searchTokens: Handler<'searchTokens'> = ({ body }, caller, world) =>
-  numberedPage(searched(body), body, caller, world);
+export const searchTokens: Handler<'searchTokens'> = ({ body }, caller, context) =>
+  numberedPage(searched(body), body, caller, context);
 
-export const searchTokensByCursor: Handler<'searchTokensByCursor'> = ({ body }, caller, world) =>
-  pageBehind(searched(body), body, caller, world);
+export const searchTokensByCursor: Handler<'searchTokensByCursor'> = ({ body }, caller, context) =>
+  pageBehind(searched(body), body, caller, context);
 
 const filtered = (filters: TokenFilters & Pick<ListTokensQuery, 'transform'>): Asked => {
   return { query: filterQuery(filters), isSearch: false, transform: filters.transform };
@@ -63,12 +63,12 @@ const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): As
   return { query: parseQuery(query), isSearch: true, transform };
 };
 
-function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, world: World) {
+function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, context: Context) {
   yield* settled(caller.work.next());
-  const sought = soughtBy(asked, caller, world.clock.cutoff());
-  const find = () => findPage(sought, pageRequest(numbered), world);
-  const { records, total } = yield* readHeld(caller.work, world.limits.response, find, bytesOfPage);
-  return pageWith(yield* show(records, asked, sought, caller, world), total, sought, numbered);
+  const sought = soughtBy(asked, caller, context.clock.cutoff());
+  const find = () => findPage(sought, pageRequest(numbered), context);
+  const { records, total } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
+  return pageWith(yield* show(records, asked, sought, caller, context), total, sought, numbered);
 }
 
 function bytesOfPage({ records }: { readonly records: readonly PresentedToken[] }): number {
@@ -85,13 +85,13 @@ function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact 
   return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });
 }
 
-function* pageBehind(asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) {
+function* pageBehind(asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, context: Context) {
   yield* settled(caller.work.next());
-  const sought = soughtBy(asked, caller, world.clock.cutoff());
+  const sought = soughtBy(asked, caller, context.clock.cutoff());
   const after = start === undefined ? undefined : readCursor(start);
-  const find = () => settled(findAfter(sought, { after, limit: size }, world));
-  const { records, next } = yield* readHeld(caller.work, world.limits.response, find, bytesOfPage);
-  const data = yield* show(records, asked, sought, caller, world);
+  const find = () => settled(findAfter(sought, { after, limit: size }, context));
+  const { records, next } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
+  const data = yield* show(records, asked, sought, caller, context);
   return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
 }
 
@@ -112,9 +112,9 @@ function* show(
   asked: Asked,
   sought: Sought,
   caller: Caller,
-  world: World,
+  context: Context,
 ): Steps<readonly JsonText[]> {
-  const page = createPage(asked, sought, caller, world);
+  const page = createPage(asked, sought, caller, context);
   for (const record of records) {
     yield* settled(caller.work.next(sealedBytes(record)));
     page.add(record);
@@ -141,8 +141,8 @@ function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly 
   return lists === undefined ? [] : [{ some: lists.map((every) => ({ every })) }];
 }
 
-function createPage({ query, isSearch, transform }: Asked, sought: Sought, caller: Caller, world: World) {
-  const { tenant, grants, trail } = caller;
+function createPage({ query, isSearch, transform }: Asked, sought: Sought, caller: Caller, context: Context) {
+  const { tenant, grants, recorder } = caller;
   const matches = query && queryTest(query, tenant.keyring);
   const shown: PresentedToken[] = [];
   const tokens: JsonText[] = [];
@@ -168,11 +168,11 @@ function createPage({ query, isSearch, transform }: Asked, sought: Sought, calle
       tokens.push(presented.text);
     },
     end(): readonly JsonText[] {
-      trail.shown(
+      recorder.shown(
         shown.map(({ id }) => id),
         revealed,
       );
-      world.activity.note(shown);
+      context.activity.note(shown);
       return tokens;
     },
   };

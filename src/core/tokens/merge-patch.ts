@@ -3,7 +3,7 @@ import { isJsonObject } from '../json/kind.ts';
 import { memberNames, objectOfMembers } from '../json/member-names.ts';
 
 /**
- * Returns a copy of the target with a JSON merge patch applied (RFC 7396 §2). Existing members keep their place, and
+ * Returns a copy of the target with a JSON merge patch applied (RFC 7396 §2). Existing members keep their position, and
  * new members are appended. Reads own members only, so `__proto__` and `constructor` are ordinary names.
  */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {

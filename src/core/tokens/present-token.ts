@@ -3,7 +3,7 @@ import type { Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, transformOfEveryToken } from '../access/governing-transform.ts';
 import { type Grants, showsMore } from '../access/grants.ts';
-import type { Shown } from '../handler.ts';
+import type { ReplyBody } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { PresentedToken, TenantKeyring } from '../ports.ts';
 import { formatInstant } from '../time.ts';
@@ -92,7 +92,7 @@ export function showToken(
   details: Omit<TokenDetails | PresentedDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
   data: JsonText | undefined,
   definition?: TokenDefinition,
-): Shown<Token> {
+): ReplyBody<Token> {
   return {
     id: token.id,
     type: token.type,

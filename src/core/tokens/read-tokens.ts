@@ -1,4 +1,4 @@
-import type { Caller, World } from '../handler.ts';
+import type { Caller, Context } from '../handler.ts';
 import type { Instant, PresentedToken } from '../ports.ts';
 import type { SnapshotReads } from '../scan-ports.ts';
 
@@ -6,7 +6,7 @@ import type { SnapshotReads } from '../scan-ports.ts';
 const READ_AT_ONCE = 25;
 
 /** Yields the tokens with these ids, in order; undefined for a missing or expired one. Reads some tokens at once. */
-export async function* readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: World) {
+export async function* readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: Context) {
   for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
     const some = ids.slice(at, at + READ_AT_ONCE);
     const find = (reads: Pick<SnapshotReads, 'findPresentedToken'>) =>
@@ -14,6 +14,6 @@ export async function* readTokens(ids: readonly string[], now: Instant, { tenant
     const found: readonly (PresentedToken | undefined)[] =
       store.readNow?.(find) ??
       (await Promise.all(some.map((id) => store.findPresentedToken(tenant.record.id, id, now))));
-    for (const [place, id] of some.entries()) yield { id, record: found[place] };
+    for (const [position, id] of some.entries()) yield { id, record: found[position] };
   }
 }

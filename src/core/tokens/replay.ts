@@ -1,11 +1,11 @@
 import type { Token } from '../../contract/token.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
-import type { Caller, Shown, World } from '../handler.ts';
+import type { Caller, Context, ReplyBody } from '../handler.ts';
 import { JsonText } from '../json/stringify.ts';
 import type { PresentedToken } from '../ports.ts';
 import type { FoundReply, Replay } from '../replay.ts';
 import { presentedColumns } from './clear-columns.ts';
-import { isDeduplicated, type Reach, reachOf } from './create.ts';
+import { type ContainerVisibility, containerVisibility, isDeduplicated } from './create.ts';
 import { showToken } from './present-token.ts';
 import { readTokens } from './read-tokens.ts';
 import { decodeDefinition, openFull, openPresented } from './token-codec.ts';
@@ -20,11 +20,11 @@ interface Replayed {
 }
 
 /**
- * Returns a token in the form of Create Token; undefined when it is out of the caller's reach. A caller that cannot read
- * the token gets it only while it has not changed since the call: the fingerprint and the masked form of other data
- * would let it confirm guesses (decisions §7).
+ * Returns a token in the form of Create Token; undefined when it is not visible to the caller. A caller that cannot
+ * read the token gets it only while it has not changed since the call: the fingerprint and the masked form of other
+ * data would let it confirm guesses (decisions §7).
  */
-function showAsCreated({ id, record, found }: Replayed, { tenant, grants }: Caller, reach: Reach) {
+function showAsCreated({ id, record, found }: Replayed, { tenant, grants }: Caller, visibleAs: ContainerVisibility) {
   const columns = presentedColumns(record);
   const { details, masked, definitionText } = openPresented(tenant.keyring, id, record, columns);
   const { containers, fingerprint } = details;
@@ -34,7 +34,7 @@ function showAsCreated({ id, record, found }: Replayed, { tenant, grants }: Call
   if (found !== undefined && reading === undefined) {
     return revision === found ? { id, type, tenant_id, fingerprint, containers } : undefined;
   }
-  const transforms = found === undefined ? [reach(containers), revision === 1 ? 'mask' : reading] : [reading];
+  const transforms = found === undefined ? [visibleAs(containers), revision === 1 ? 'mask' : reading] : [reading];
   if (transforms.includes(undefined)) return undefined;
   const isShown = masked !== undefined && !transforms.includes('redact');
   const data = isShown ? new JsonText(masked) : undefined;
@@ -42,25 +42,25 @@ function showAsCreated({ id, record, found }: Replayed, { tenant, grants }: Call
 }
 
 /**
- * Resolves to the tokens of a stored reply, in the form of Create Token; undefined when one is missing, was created after
- * the call, or is out of the caller's reach.
+ * Resolves to the tokens of a stored reply, in the form of Create Token; undefined when one is missing, was created
+ * after the call, or is not visible to the caller.
  */
 export async function showCreatedNow(
   reply: FoundReply,
   caller: Caller,
-  world: World,
-): Promise<readonly Shown<Token>[] | undefined> {
-  const reach = reachOf(caller.grants);
-  const tokens: Shown<Token>[] = [];
-  for await (const { id, record } of readTokens(reply.ids, world.clock.cutoff(), caller, world)) {
-    const turn = caller.work.next();
-    if (turn !== undefined) await turn;
+  context: Context,
+): Promise<readonly ReplyBody<Token>[] | undefined> {
+  const visibleAs = containerVisibility(caller.grants);
+  const tokens: ReplyBody<Token>[] = [];
+  for await (const { id, record } of readTokens(reply.ids, context.clock.cutoff(), caller, context)) {
+    const slice = caller.work.next();
+    if (slice !== undefined) await slice;
     if (record === undefined || isLater(record, reply)) return undefined;
-    const token = showAsCreated({ id, record, found: reply.found?.[tokens.length] }, caller, reach);
+    const token = showAsCreated({ id, record, found: reply.found?.[tokens.length] }, caller, visibleAs);
     if (token === undefined) return undefined;
     tokens.push(token);
   }
-  caller.trail.shown(reply.ids, false);
+  caller.recorder.shown(reply.ids, false);
   return tokens;
 }
 
@@ -69,14 +69,14 @@ function isLater(record: PresentedToken, { created_at }: FoundReply): boolean {
   return presentedColumns(record).created_at > created_at;
 }
 
-export const replayCreateToken: Replay<'createToken'> = async (found, _request, caller, world) =>
-  (await showCreatedNow(found, caller, world))?.[0];
+export const replayCreateToken: Replay<'createToken'> = async (found, _request, caller, context) =>
+  (await showCreatedNow(found, caller, context))?.[0];
 
 /** Answers a retry of Update Token with what an update without members would show now. */
-export const replayUpdateToken: Replay<'updateToken'> = async (found, { body }, caller, world) => {
-  const { tenant, grants, trail } = caller;
+export const replayUpdateToken: Replay<'updateToken'> = async (found, { body }, caller, context) => {
+  const { tenant, grants, recorder } = caller;
   const [id = ''] = found.ids;
-  const record = await world.store.findPresentedToken(tenant.record.id, id, world.clock.cutoff());
+  const record = await context.store.findPresentedToken(tenant.record.id, id, context.clock.cutoff());
   if (record === undefined || isLater(record, found)) return undefined;
   const columns = presentedColumns(record);
   const { details, masked, definitionText } = openPresented(tenant.keyring, id, record, columns);
@@ -86,7 +86,7 @@ export const replayUpdateToken: Replay<'updateToken'> = async (found, { body }, 
   const transform = unread || found.shortened ? undefined : governingTransform(grants, 'token:update', facts);
   const text = transform === 'reveal' ? openFull(tenant.keyring, id, record, columns).data : masked;
   const data = text === undefined || transform === undefined || transform === 'redact' ? undefined : new JsonText(text);
-  trail.shown([id], transform === 'reveal');
+  recorder.shown([id], transform === 'reveal');
   const parts = { details, definition: decodeDefinition(columns.type, definitionText), data };
   const form = { unread, deduplicate: isDeduplicated(body, caller), shortened: found.shortened === true };
   return showUpdated({ id, tenant_id: record.tenant_id, ...columns }, parts, form);

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { MAX_BATCH } from '../../contract/limits.ts';
 import { CREATE_TOKEN, type Token } from '../../contract/token.ts';
-import type { Caller, Handler, Shown, World } from '../handler.ts';
+import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';
 import type { InsertObstacle } from '../insert-ports.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { mapJson } from '../json/map-json.ts';
@@ -11,7 +11,7 @@ import type { Replay } from '../replay.ts';
 import { collectErrors, createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
-import { loadFiltersOf, prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
+import { type ContainerVisibility, containerVisibility, loadFiltersOf, prepareToken, showDuplicate } from './create.ts';
 import { showCreatedNow } from './replay.ts';
 
 /** A token request and its path in the body. */
@@ -24,56 +24,56 @@ interface TokenRequest {
 interface Member extends TokenRequest {
   readonly prepared: ReturnType<typeof prepareToken>;
   sealed: ReturnType<Member['prepared']['seal']>;
-  duplicate?: { readonly id: string; readonly revision: number; readonly shown: Shown<Token> } | undefined;
+  duplicate?: { readonly id: string; readonly revision: number; readonly reply: ReplyBody<Token> } | undefined;
 }
 
 /** The bytes of the masks and replies of one batch, which are made before its commit. */
 const BATCH_BYTES = 32 * 1024 * 1024;
 
 /** Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. */
-export const tokenize: Handler<'tokenize'> = async (request, caller, world) => {
+export const tokenize: Handler<'tokenize'> = async (request, caller, context) => {
   await caller.work.hold(BATCH_BYTES);
   const { body } = request;
-  const members = await prepareAll(findRequests(body), caller, world);
-  return insertAll(body, members, caller, world);
+  const members = await prepareAll(findRequests(body), caller, context);
+  return insertAll(body, members, caller, context);
 };
 
 /** Answers a retry of Tokenize, whose body has the structure of the reply. */
-export const replayTokenize: Replay<'tokenize'> = async (found, request, caller, world) => {
-  await caller.work.hold(world.limits.response);
-  const tokens = await showCreatedNow(found, caller, world);
+export const replayTokenize: Replay<'tokenize'> = async (found, request, caller, context) => {
+  await caller.work.hold(context.limits.response);
+  const tokens = await showCreatedNow(found, caller, context);
   if (tokens === undefined) return undefined;
   const { body } = request;
-  const shown = findRequests(body).map((each, at) => [each.body, tokens[at]] as const);
-  return render(body, new Map(shown), world);
+  const replies = findRequests(body).map((each, at) => [each.body, tokens[at]] as const);
+  return render(body, new Map(replies), context);
 };
 
 /** Stores the members that are no duplicates, and returns the reply. */
-async function insertAll(body: Json, members: readonly Member[], caller: Caller, world: World): Promise<JsonText> {
+async function insertAll(body: Json, members: readonly Member[], caller: Caller, context: Context): Promise<JsonText> {
   for (;;) {
     // Render the reply before the commit: a reply that is too large must leave nothing in the store.
-    const shown = members.map(({ body, duplicate, sealed }) => [body, duplicate?.shown ?? sealed.shown] as const);
-    const reply = render(body, new Map(shown), world);
+    const replies = members.map(({ body, duplicate, sealed }) => [body, duplicate?.reply ?? sealed.reply] as const);
+    const reply = render(body, new Map(replies), context);
     const added = members.filter(({ duplicate }) => duplicate === undefined);
     if (added.length > 0) {
       const tokens = added.map(({ sealed: { record }, prepared: { indexes, deduplicate } }) => {
         return { token: record, indexes, deduplicate };
       });
       const entities = tokens.map(({ token }) => token.id);
-      const audit = caller.trail.changed(entities, 1, {
+      const audit = caller.recorder.changed(entities, 1, {
         ids: members.map(({ duplicate, sealed }) => duplicate?.id ?? sealed.record.id),
         found: Object.fromEntries(
           members.flatMap(({ duplicate }, at) => (duplicate ? [[at, duplicate.revision]] : [])),
         ),
       });
-      const obstacles = await world.store.insertTokens(tokens, world.clock.cutoff(), audit);
+      const obstacles = await context.store.insertTokens(tokens, context.clock.cutoff(), audit);
       if (obstacles.length > 0) {
-        overcome(obstacles, added, members, caller, world);
+        overcome(obstacles, added, members, caller, context);
         continue;
       }
     }
     const duplicates = members.flatMap(({ duplicate }) => duplicate?.id ?? []);
-    if (duplicates.length > 0) caller.trail.shown(duplicates, false);
+    if (duplicates.length > 0) caller.recorder.shown(duplicates, false);
     return reply;
   }
 }
@@ -104,9 +104,13 @@ function findRequests(body: Json): readonly TokenRequest[] {
  * Prepares a token for each request. Reports all invalid requests together; if there are none, reports the requests
  * that no rule allows.
  */
-async function prepareAll(requests: readonly TokenRequest[], caller: Caller, world: World): Promise<readonly Member[]> {
+async function prepareAll(
+  requests: readonly TokenRequest[],
+  caller: Caller,
+  context: Context,
+): Promise<readonly Member[]> {
   const bodies = await loadBodyValidators();
-  const reach = memoized(reachOf(caller.grants));
+  const visibleAs = memoized(containerVisibility(caller.grants));
   const wrong = createErrors('invalid_request');
   const unreached = createErrors('no_governing_rule');
   const members: Member[] = [];
@@ -116,9 +120,9 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
       const valid = validateBody('createToken', CREATE_TOKEN, body, bodies);
       const loading = loadFiltersOf(valid);
       if (loading !== undefined) await loading;
-      const turn = caller.work.next();
-      if (turn !== undefined) await turn;
-      const prepared = prepareToken(valid, caller, world, reach);
+      const slice = caller.work.next();
+      if (slice !== undefined) await slice;
+      const prepared = prepareToken(valid, caller, context, visibleAs);
       members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });
     } catch (error) {
       collectErrors(path, error, wrong, unreached);
@@ -129,12 +133,12 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
   return members;
 }
 
-/** Returns `reach` with a cache, because the requests of a batch have few distinct container lists. */
-function memoized(reach: Reach): Reach {
-  const known = new Map<string, ReturnType<Reach>>();
+/** Returns `visibleAs` with a cache, because the requests of a batch have few distinct container lists. */
+function memoized(visibleAs: ContainerVisibility): ContainerVisibility {
+  const known = new Map<string, ReturnType<ContainerVisibility>>();
   return (containers) => {
     const key = containers.join(' ');
-    if (!known.has(key)) known.set(key, reach(containers));
+    if (!known.has(key)) known.set(key, visibleAs(containers));
     return known.get(key);
   };
 }
@@ -148,7 +152,7 @@ function overcome(
   added: readonly Member[],
   members: readonly Member[],
   caller: Caller,
-  world: World,
+  context: Context,
 ): void {
   const taken = createErrors('token_id_taken');
   for (const { at, duplicate } of obstacles) {
@@ -159,7 +163,7 @@ function overcome(
     for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
     if (duplicate !== undefined) {
       const { id, revision } = duplicate;
-      member.duplicate = { id, revision, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };
+      member.duplicate = { id, revision, reply: showDuplicate(caller, context, duplicate, prepared.indexes) };
       continue;
     }
     const next = prepared.ids.next();
@@ -170,9 +174,9 @@ function overcome(
 }
 
 /** Returns the reply as text, with the tokens in place of their requests. Throws `result_too_large`. */
-function render(body: Json, shown: ReadonlyMap<Json, Shown<Token> | undefined>, { limits }: World): JsonText {
+function render(body: Json, replies: ReadonlyMap<Json, ReplyBody<Token> | undefined>, { limits }: Context): JsonText {
   const reply = mapJson(body, (value) => {
-    const token = shown.get(value);
+    const token = replies.get(value);
     return token && new JsonText(stringifyJson(token));
   });
   return printBatch(reply, limits);

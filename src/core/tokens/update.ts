@@ -1,4 +1,5 @@
 import type { Json } from '../../contract/json.ts';
+import { MAX_DATA } from '../../contract/limits.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
@@ -11,11 +12,13 @@ import {
 } from '../access/governing-transform.ts';
 import type { Grants } from '../access/grants.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
-import type { Caller, Handler, Shown, World } from '../handler.ts';
+import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem, throwIf } from '../problem.ts';
+import { runSteps, settled } from '../steps.ts';
+import { readHeld } from '../work.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
 import { isDeduplicated } from './create.ts';
@@ -24,7 +27,7 @@ import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, hasFingerprint, requireFingerprint } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { checkDefinitionSize, EXPRESSIONS, namingStored, patchedExpressions } from './patched-expressions.ts';
-import { showToken } from './present-token.ts';
+import { sealedBytes, showToken } from './present-token.ts';
 import { checkSentBack } from './sent-back.ts';
 import {
   DEFAULT_FINGERPRINT,
@@ -45,9 +48,9 @@ const MAX_METADATA = 50;
  * Update Token (§4.1): applies `data`, `mask` and `metadata` as merge patches (RFC 7396) and replaces the other
  * members.
  */
-export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
-  checkAlone(body, world.clock.now());
-  return untilSwapped(() => attempt(id, body, caller, world, isDeduplicated(body, caller)));
+export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, context) => {
+  checkAlone(body, context.clock.now());
+  return untilSwapped(() => attempt(id, body, caller, context, isDeduplicated(body, caller)));
 };
 
 /**
@@ -69,14 +72,18 @@ async function attempt(
   id: string,
   body: UpdateToken,
   caller: Caller,
-  world: World,
+  context: Context,
   deduplicate: boolean,
-): Promise<Shown<Token> | undefined> {
+): Promise<ReplyBody<Token> | undefined> {
   const { tenant, grants, application, account, work } = caller;
   const { keyring } = tenant;
-  const now = world.clock.now();
-  const cutoff = world.clock.cutoff();
-  const record = await world.store.findToken(tenant.record.id, id, cutoff);
+  const now = context.clock.now();
+  const cutoff = context.clock.cutoff();
+  // The reply counts before the change: afterwards, the call can no longer be refused.
+  const read = () => settled(context.store.findToken(tenant.record.id, id, cutoff));
+  const record = await runSteps(
+    readHeld(work, 2 * MAX_DATA, read, (found) => (found === undefined ? 0 : sealedBytes(found))),
+  );
   const turn = work.next();
   if (turn !== undefined) await turn;
   if (!record) throw new Problem('token_not_found');
@@ -86,7 +93,7 @@ async function attempt(
   checkAccess(body, grants, { id, containers: details.containers }, { id, containers });
   const sentData = checkSentBack(body, grants, before, stored);
   const unread = !isReader(grants, { id, containers });
-  if (unread && EXPRESSIONS.some((member) => body[member] != null)) throwIf(world.limitUnread(account));
+  if (unread && EXPRESSIONS.some((member) => body[member] != null)) throwIf(context.limitUnread(account));
   const definition = patchedDefinition(body, stored.definition);
   const metadata = patchedMetadata(body, details);
   checkDefinitionSize(body, definition, metadata);
@@ -115,15 +122,15 @@ async function attempt(
   const fingerprints = fingerprintsOf(indexes);
   // A patch that leaves the fingerprint as it was makes no duplicate (decisions §7).
   const isMade = deduplicate && !unread && !hasFingerprint(keyring, record, details.fingerprint, fingerprints);
-  const original = isMade ? await findOriginal(id, fingerprints, caller, world) : undefined;
-  const shortened = original !== undefined && !mayReadOriginal(original, fingerprints, caller, world);
+  const original = isMade ? await findOriginal(id, fingerprints, caller, context) : undefined;
+  const shortened = original !== undefined && !mayReadOriginal(original, fingerprints, caller, context);
   const transform = unread ? undefined : governingTransform(grants, 'token:update', { id, containers });
   const parts = { details: contents.details, definition, data: shownText(contents, transform) };
-  const shown = showUpdated(unsealed, parts, { unread, deduplicate, shortened });
+  const reply = showUpdated(unsealed, parts, { unread, deduplicate, shortened });
   const result = { revealed: transform === 'reveal', shortened: shortened || undefined };
-  const audit = caller.trail.changed([id], after.revision, result);
-  const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now: cutoff }, audit);
-  return replaced ? shown : undefined;
+  const audit = caller.recorder.changed([id], after.revision, result);
+  const replaced = await context.store.replaceToken(after, indexes, { revision: before.revision, now: cutoff }, audit);
+  return replaced ? reply : undefined;
 }
 
 /**
@@ -208,9 +215,9 @@ function patchedExpiry({ expires_at }: UpdateToken, before: UnsealedToken, detai
   return instant === undefined ? undefined : { instant, text: details.expires_at };
 }
 
-async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { tenant }: Caller, world: World) {
+async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { tenant }: Caller, context: Context) {
   for (const fingerprint of fingerprints) {
-    const found = await world.store.findDuplicate(tenant.record.id, fingerprint, id, world.clock.cutoff());
+    const found = await context.store.findDuplicate(tenant.record.id, fingerprint, id, context.clock.cutoff());
     if (found) return found;
   }
   return undefined;
@@ -240,7 +247,7 @@ export function showUpdated(
   token: Parameters<typeof showToken>[0],
   { details, definition, data }: UpdatedParts,
   { unread, deduplicate, shortened }: UpdatedForm,
-): Shown<Token> {
+): ReplyBody<Token> {
   const { containers, metadata, expires_at } = details;
   if (unread && deduplicate) return showToken(token, { containers, expires_at }, undefined);
   if (unread) return showToken(token, { containers, metadata, expires_at }, undefined, definition);
@@ -257,13 +264,13 @@ function mayReadOriginal(
   original: TokenRecord,
   fingerprints: readonly Uint8Array[],
   { tenant, grants, account }: Caller,
-  world: World,
+  context: Context,
 ): boolean {
   const opened = openPresented(tenant.keyring, original.id, original, recordColumns(original));
   const { containers, fingerprint } = opened.details;
   requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
   if (isReader(grants, { id: original.id, containers })) return true;
-  throwIf(world.limitUnreadDuplicates(account));
+  throwIf(context.limitUnreadDuplicates(account));
   return false;
 }
 

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, realpathSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
-import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
+import type { LastRow, MakeCopy, MoveLocation, MoveSource } from '../../core/move-ports.ts';
 import type { VaultHeader } from '../../core/ports.ts';
 import { wallTime } from '../../core/timers.ts';
 import { ownerOfVaultFile } from '../../paths/create-file.ts';
@@ -22,16 +22,16 @@ import { readFileRows, writeFileRows } from './file-rows.ts';
 import { MOVED_TABLES } from './moved-tables.ts';
 
 const LABEL = 'move';
-const LEFT = '.moved';
+const MOVED = '.moved';
 
 /**
- * Returns a file as the place of a vault that is moved. The copy is `FILE.moving` until it is finished, and a source
+ * Returns a file as the location of a vault that is moved. The copy is `FILE.moving` until it is finished, and a source
  * becomes `FILE.moved`. Renaming is atomic, so a killed move leaves either the old name or the new one. No other
  * process can have the file open while it is moved.
  */
-export function movedFile(path: string): MovePlace {
+export function movedFile(path: string): MoveLocation {
   const file = resolve(path);
-  const [copy, left] = [file + MOVING, file + LEFT];
+  const [copy, movedAway] = [file + MOVING, file + MOVED];
 
   return {
     shown: path,
@@ -42,8 +42,8 @@ export function movedFile(path: string): MovePlace {
         assertFree(file);
         return existsSync(copy) ? { state: 'copied', ...(await lastOf(copy)) } : { state: 'empty' };
       }
-      if (existsSync(file) || !existsSync(left)) return { state: 'vault', vaultId: (await lastOf(file)).vaultId };
-      return { state: 'moved_away', ...(await lastOf(left)) };
+      if (existsSync(file) || !existsSync(movedAway)) return { state: 'vault', vaultId: (await lastOf(file)).vaultId };
+      return { state: 'moved_away', ...(await lastOf(movedAway)) };
     },
 
     hasRow(sealed) {
@@ -54,7 +54,7 @@ export function movedFile(path: string): MovePlace {
       );
     },
 
-    openSource: (keep) => (keep ? openToCopy(file) : openToMove(file, left)),
+    openSource: (keep) => (keep ? openToCopy(file) : openToMove(file, movedAway)),
 
     async makeCopy(header, make) {
       await removeDrafts(dirname(file), { label: LABEL, target: copy, minAgeMs: 0 });
@@ -76,7 +76,7 @@ export function movedFile(path: string): MovePlace {
 
     async takeBack() {
       assertFree(file);
-      renameSync(left, file);
+      renameSync(movedAway, file);
       await syncFolder(dirname(file));
     },
   };
@@ -87,7 +87,7 @@ export function movedFile(path: string): MovePlace {
  * would take its source for the copy of a killed move, and remove it.
  */
 export function assertApart(from: string, to: string): void {
-  const used = new Set([from, from + LEFT].flatMap(identitiesOf));
+  const used = new Set([from, from + MOVED].flatMap(identitiesOf));
   const shared = [to, to + MOVING].find((name) => identitiesOf(name).some((identity) => used.has(identity)));
   if (shared === undefined) return;
   throw new Fault('conflict', `a move from ${from} to ${to} would replace ${shared}`, { hint: 'name another target' });
@@ -120,11 +120,11 @@ function lastOf(file: string): Promise<{ readonly vaultId: string; readonly seal
 }
 
 /** Opens a file so that no other process can open it. */
-async function openToMove(file: string, left: string): Promise<MoveSource> {
+async function openToMove(file: string, movedAway: string): Promise<MoveSource> {
   // Checks the file.
   await (await openVaultFile(file)).store.close();
-  if (lstatSync(left, { throwIfNoEntry: false }) !== undefined) {
-    throw new Fault('file_exists', `${left} exists, and ${file} would get this name`, {
+  if (lstatSync(movedAway, { throwIfNoEntry: false }) !== undefined) {
+    throw new Fault('file_exists', `${movedAway} exists, and ${file} would get this name`, {
       hint: 'rename it, or remove it if you no longer need it',
     });
   }
@@ -135,7 +135,7 @@ async function openToMove(file: string, left: string): Promise<MoveSource> {
       appendLast(connection, last);
       // Only Windows refuses to rename an open file. Elsewhere the lock holds until the file has its new name.
       if (process.platform === 'win32') connection.close();
-      renameSync(path, left);
+      renameSync(path, movedAway);
       await syncFolder(dirname(path));
     },
     close: async () => void connection.close(),

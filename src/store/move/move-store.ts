@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts';
-import type { FoundPlace, MovePlace, MoveSource } from '../../core/move-ports.ts';
+import type { FoundLocation, MoveLocation, MoveSource } from '../../core/move-ports.ts';
 import { HEAD_ROW, readHead, readRows } from '../postgres/audit-head.ts';
 import { insertHeader, readHeader } from '../postgres/header-row.ts';
 import { connectTo, LIMITS, type StoreOptions } from '../postgres/open-connections.ts';
@@ -38,8 +38,11 @@ const HAS_ROW = 'SELECT 1 FROM vault.audit WHERE sealed = $1 LIMIT 1';
 const EMPTY = ['DELETE FROM vault.head', 'DELETE FROM vault.sweep', 'DELETE FROM vault.audit'];
 const ANALYZED = ['token', 'token_index', 'audit', 'audit_index'];
 
-/** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
-export function movedStore(url: StoreUrl, options: StoreOptions & { readonly grant?: string | undefined }): MovePlace {
+/** Returns a database as the location of a vault that is moved. `grant` is the role of the daemons of the target. */
+export function movedStore(
+  url: StoreUrl,
+  options: StoreOptions & { readonly grant?: string | undefined },
+): MoveLocation {
   /** Runs `work` in one transaction. */
   const inTransaction = <T>(work: (client: SqlClient) => Promise<T>): Promise<T> =>
     withConnection(url, LIMITS.inspection, options, async (client) => {
@@ -54,8 +57,8 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
       for (const statement of statements) await run(statement);
     });
 
-  const findAt = (role: 'source' | 'target'): Promise<FoundPlace> =>
-    withConnection(url, LIMITS.inspection, options, (client) => findPlace(client, url, role));
+  const findAt = (role: 'source' | 'target'): Promise<FoundLocation> =>
+    withConnection(url, LIMITS.inspection, options, (client) => findState(client, url, role));
 
   return {
     shown: url.shown,
@@ -86,8 +89,8 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
   };
 }
 
-/** Rejects with the faults of a missing vault and of other formats if the place must be a source. */
-async function findPlace(client: SqlClient, url: StoreUrl, role: 'source' | 'target'): Promise<FoundPlace> {
+/** Rejects with the faults of a missing vault and of other formats if the location must be a source. */
+async function findState(client: SqlClient, url: StoreUrl, role: 'source' | 'target'): Promise<FoundLocation> {
   const { state, vaultId = '' } = await findVault(client.run);
   if (state === 'moved') {
     const [[isLeft, sealed] = []] = await client.run(FIND_LEFT);

@@ -21,7 +21,7 @@ const QUERIES: MovedSql = {
     GROUP BY tenant, month HAVING sum(active) <> 0`,
 };
 
-/** The columns with lists of UUIDs, and the order of the UUIDs `b` with their places `n`. */
+/** The columns with lists of UUIDs, and the order of the UUIDs `b` with their positions `n`. */
 const LISTS: Readonly<Record<string, string>> = { containers: 'b', blinds: 'n > 1, b' };
 
 /** Returns the expression that converts a column to a moved value. */

@@ -3,10 +3,10 @@ import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
-import { requireRoom } from '../rows/require-room.ts';
+import { requireQuota } from '../rows/require-quota.ts';
+import { Rollback } from '../rows/rollback.ts';
 import { optionally, readable, storedInstant, storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
-import { Undo } from '../rows/undo.ts';
 import { insertKey, removeKeysOf } from './application-key-rows.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
@@ -48,8 +48,8 @@ const REMOVE_ALL = 'DELETE FROM vault.application WHERE tenant = $1 AND id = ANY
 const REMOVE_KEY = `DELETE FROM vault.application_key WHERE tenant = $1 AND application_id = $2 AND id = $3
     RETURNING revision`;
 
-/** The place of an application. */
-interface Place {
+/** The identity of an application in its tenant. */
+interface ApplicationIdentity {
   readonly tenantId: string;
   readonly tenant: number;
   readonly id: string;
@@ -67,7 +67,7 @@ interface Ended {
  */
 async function endApplications(
   { run, record }: Transaction,
-  { tenantId, tenant, id, keyId }: Place & { readonly keyId?: string },
+  { tenantId, tenant, id, keyId }: ApplicationIdentity & { readonly keyId?: string },
   removal: Removal,
   { applications = [], keys }: Ended,
 ): Promise<void> {
@@ -95,7 +95,7 @@ export async function insertApplication(run: Run, record: ApplicationRecord, min
     const key = uuidKey(record.parent_key_id ?? '');
     if ((await run(KEY_EXISTS, [...parent, key])).length === 0) throw new Problem('unauthenticated');
     const [[live, next] = []] = minting ? await run(LIVE_CHILDREN, [...parent, minting.now, minting.latest]) : [];
-    if (minting) requireRoom(minting, storedNumber(live), optionally(storedInstant)(next));
+    if (minting) requireQuota(minting, storedNumber(live), optionally(storedInstant)(next));
   }
   await run(INSERT, [...APPLICATION_ROW.values(record), found.tenant]);
 }
@@ -139,7 +139,7 @@ export function applicationMethods(connections: Connections) {
         if ((await run(REPLACE, changes)).length === 0) return false;
         if (regenerated === undefined) return true;
         const { key, removal } = regenerated;
-        if (!(await insertKey(run, key))) throw new Undo(false);
+        if (!(await insertKey(run, key))) throw new Rollback(false);
         const keys = await removeKeysOf(run, { tenantId, tenant }, [id], removal, key.id);
         await endApplications(transaction, { tenantId, tenant, id }, removal, { keys });
         return true;

@@ -16,7 +16,7 @@ const LATE_ROWS = 20_000;
  * The entries of `given` that are not written yet. A network may deliver a lost message after its writer has sent the
  * entries again.
  */
-const NEW = `(SELECT place FROM given WHERE NOT EXISTS (SELECT 1 FROM last, LATERAL (SELECT sealed FROM vault.audit
+const NEW = `(SELECT ordinal FROM given WHERE NOT EXISTS (SELECT 1 FROM last, LATERAL (SELECT sealed FROM vault.audit
     WHERE sequence > greatest($3::bigint, last.sequence - ${LATE_ROWS}) AND sequence <= last.sequence OFFSET 0) written
   WHERE written.sealed = given.sealed)) g`;
 
@@ -26,7 +26,7 @@ export const HEAD_ROW = named({
   auditHead: 'SELECT sequence, link, at FROM vault.audit ORDER BY sequence DESC LIMIT 1',
   /** Fails with 2201E (logarithm of zero) if the row $1 does not exist with the link $2. */
   requireWitness: `SELECT pg_catalog.ln(count(*)::double precision) AS kept FROM (${KEPT}) k`,
-  appendAudit: `WITH ${givenIn(3)}, ${entriesOf('(SELECT place FROM given) g')} SELECT count(*) FROM rows`,
+  appendAudit: `WITH ${givenIn(3)}, ${entriesOf('(SELECT ordinal FROM given) g')} SELECT count(*) FROM rows`,
   /** Further parameter: the sequence of an earlier row. Skips entries that are already written behind it. */
   appendOnce: `WITH ${givenIn(4)}, ${entriesOf(NEW)} SELECT count(*) FROM rows`,
 });

@@ -6,12 +6,12 @@ import { Problem } from '../../core/problem.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
 import { readable, storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { appending, readHead, readRows, toEntry } from './audit-head.ts';
-import type { Connections, LaneMember } from './connections.ts';
+import type { Connections, QueuedWrite } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
 import { firstValue, listsOf, type Row, type Statement, storedList } from './sql-client.ts';
 import { blindText, storedUuid } from './uuid-text.ts';
 
-const APPENDING: LaneMember<void> = {
+const APPENDING: QueuedWrite<void> = {
   written: undefined,
   statements: (drafts) => (drafts.length === 0 ? [] : [appending(drafts)]),
   read: () => ({ hasChanged: true, result: undefined }),

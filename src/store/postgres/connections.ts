@@ -21,7 +21,7 @@ export const PLAN_BY_ORDER = `SELECT set_config('enable_seqscan', 'off', true), 
 /** The settings of an inspection: its statements read whole tables in order, and may take hours. */
 export const INSPECT = `${PLAN_BY_ORDER}, set_config('statement_timeout', '0', true)`;
 
-/** A transaction that runs alone on the lane. It holds the lock of the audit, to which it writes entries. */
+/** A transaction that runs alone in the write queue. It holds the lock of the audit, to which it writes entries. */
 export interface Transaction {
   readonly run: Run;
   /** The entries that it has written so far. */
@@ -46,22 +46,22 @@ export function entryParameters(drafts: readonly SealedRow[]): readonly SqlParam
  * A change that shares a transaction with others. All its statements are sent at once, so none can depend on the answer
  * of another. Use `change` for a draft with a reply.
  */
-export interface LaneMember<T> {
+export interface QueuedWrite<T> {
   /** The entry of the change, which its statements write if they change something. */
   readonly audit?: AuditDraft | undefined;
-  /** The result if the entry was written but the answers were lost. A member without an entry runs twice. */
+  /** The result if the entry was written but the answers were lost. A write without an entry runs twice. */
   readonly written: T;
   /**
-   * Present if the member can share its statements with neighbours of the same key, which halves the work of the
-   * server. Two members with the same `id`, which names the record that they write, share no statement.
+   * Present if the write can share its statements with neighbours of the same key, which halves the work of the
+   * server. Two writes with the same `id`, that of their record, share no statement.
    */
   readonly shared?: { readonly key: string; readonly id: string } | undefined;
-  /** The values of the member in its statements. */
+  /** The values of the write in its statements. */
   readonly row?: readonly Scalar[];
   /** Returns the statements for rows with their entries. A refused row has no entry. */
   statements(drafts: readonly AuditDraft[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
   /**
-   * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row.
+   * Converts the rows of the statements, in their order, to a result. `at` is the position of the write's row.
    * `hasChanged` is true if the entry was written. May throw a problem only if nothing was changed.
    */
   read(answers: Answers, at: number): { readonly hasChanged: boolean; readonly result: T };
@@ -80,7 +80,7 @@ export interface Connections {
   /** Runs a change alone. No process writes meanwhile. */
   change<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens together with others. */
-  join<T>(member: LaneMember<T>): Promise<T>;
+  join<T>(write: QueuedWrite<T>): Promise<T>;
   /**
    * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
    * database holds another vault.

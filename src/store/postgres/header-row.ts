@@ -2,8 +2,8 @@ import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { bytes, columns, instant, number, optional, text } from '../rows/columns.ts';
 import type { SqlParameter } from '../rows/fragment.ts';
+import { Rollback } from '../rows/rollback.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { Undo } from '../rows/undo.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, listsOf, numbered, type Row, type Statement, storedList } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
@@ -80,7 +80,7 @@ export function headerMethods({ read, change }: Connections) {
         const lists = listsOf(wrapped, 'tenant', 'key_id', 'wrapped', 'generation');
         const changed = firstValue(await run(REWRAP, [...lists, expected.generation]));
         // Another process has replaced keys since they were read.
-        if (changed !== wrapped.length) throw new Undo(false);
+        if (changed !== wrapped.length) throw new Rollback(false);
         await record(audit);
         return true;
       }),

@@ -2,14 +2,14 @@ import { Problem } from '../../core/problem.ts';
 import { sleep } from '../../core/timers.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
 import type { Connections, Run } from './connections.ts';
-import { openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
 import { findVault, inSchema, requireVault } from './schema.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
+import { openWriteQueue } from './write-queue.ts';
 
-/** The limits of a statement in milliseconds, by its connection. Transactions of the lane set lower ones. */
-export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000, inspection: 24 * 60 * 60 * 1000 } as const;
+/** The limits of a statement in milliseconds, by its connection. Transactions of the write queue set lower ones. */
+export const LIMITS = { reader: 5000, slow: 30_000, writer: 70_000, inspection: 24 * 60 * 60 * 1000 } as const;
 
 /** The maximum number of connections for slow reads. */
 const SLOW = 4;
@@ -51,11 +51,11 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
   };
 
   const reader = holdConnection(connect(LIMITS.reader), first);
-  const writer = holdConnection(connect(LIMITS.lane));
+  const writer = holdConnection(connect(LIMITS.writer));
   const slow = Array.from({ length: SLOW }, () => holdConnection(connect(LIMITS.slow)));
   const inspection = holdConnection(connect(LIMITS.inspection));
   const all = [reader, writer, ...slow, inspection];
-  const lane = openLane(writer.get, dropAll);
+  const queue = openWriteQueue(writer.get, dropAll);
   const active = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
@@ -99,13 +99,13 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
   const readSnapshot = snapshotsOn(slow);
 
   async function close(): Promise<void> {
-    await lane.close();
+    await queue.close();
     await Promise.allSettled(active);
     await Promise.all(all.map((each) => each.close()));
   }
 
   return {
-    ...lane,
+    ...queue,
     read,
     readSlow: (statement, values) => readSnapshot((run) => run(statement, values)),
     readSnapshot,

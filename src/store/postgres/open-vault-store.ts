@@ -21,7 +21,7 @@ const LIMIT_MS = 30_000;
 const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) => Fault>> = {
   missing: (shown) => new Fault('store_missing', `${shown} contains no vault`),
   moved: (shown) =>
-    new Fault('store_missing', `the vault in ${shown} was moved away`, { hint: 'open the vault at its new place' }),
+    new Fault('store_missing', `the vault in ${shown} was moved away`, { hint: 'open the vault at its new location' }),
   invalid: (shown) => new Fault('damaged', `the vault in ${shown} has no valid format number`),
   newer: (shown) => new Fault('newer_format', `the vault in ${shown} has a newer format`),
 };

@@ -28,10 +28,10 @@ const REMOVE_BY_AGE = `WITH removed AS (DELETE FROM vault.reply
   SELECT count(*) FROM removed`;
 /** Inserts a reply only under the tenant's newest data key; returns whether it did. Returns no row without the tenant. */
 const INSERT = `WITH n AS (SELECT tenant, data_key_id FROM vault.tenant WHERE id = $1),
-  made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, key_id, sealed)
+  inserted AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, key_id, sealed)
     SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::integer, $7::bytea FROM n WHERE data_key_id = $6
     RETURNING 1)
-  SELECT EXISTS (SELECT 1 FROM made) FROM n`;
+  SELECT EXISTS (SELECT 1 FROM inserted) FROM n`;
 const STALE = `SELECT ${REPLY_ROW.of('r')} FROM vault.reply r WHERE ${OF_TENANT} AND key_id < $2 LIMIT $3`;
 const RESEAL = `WITH resealed AS (UPDATE vault.reply r SET key_id = w.key_id, sealed = w.sealed
     FROM unnest($2::uuid[], $3::bytea[], $4::integer[], $5::integer[], $6::bytea[])

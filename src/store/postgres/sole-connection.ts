@@ -1,7 +1,7 @@
-import { Undo } from '../rows/undo.ts';
+import { Rollback } from '../rows/rollback.ts';
 import { openTransaction } from './audit-head.ts';
 import type { Change, Connections, Run } from './connections.ts';
-import { runAlone } from './lane-members.ts';
+import { runAlone } from './queued-writes.ts';
 import type { SqlClient } from './sql-client.ts';
 
 const SAVE = 'SAVEPOINT change';
@@ -15,7 +15,7 @@ export function soleConnection(client: SqlClient): Connections {
   const run: Run = client.run;
   let last: Promise<unknown> = Promise.resolve();
 
-  function inLine<T>(work: () => Promise<T>): Promise<T> {
+  function inQueue<T>(work: () => Promise<T>): Promise<T> {
     const working = last.then(work, work);
     last = working;
     return working;
@@ -27,14 +27,14 @@ export function soleConnection(client: SqlClient): Connections {
       return await work();
     } catch (error) {
       await run(UNDO);
-      if (error instanceof Undo) return error.result as T;
+      if (error instanceof Rollback) return error.result as T;
       throw error;
     }
   }
 
-  const change = <T>(work: Change<T>): Promise<T> => inLine(() => saved(async () => work(openTransaction(run))));
+  const change = <T>(work: Change<T>): Promise<T> => inQueue(() => saved(async () => work(openTransaction(run))));
 
-  const snapshot: Connections['readSnapshot'] = (query) => inLine(() => query(run));
+  const snapshot: Connections['readSnapshot'] = (query) => inQueue(() => query(run));
 
   return {
     read: run,
@@ -42,7 +42,7 @@ export function soleConnection(client: SqlClient): Connections {
     readSnapshot: snapshot,
     inspectSnapshot: snapshot,
     change,
-    join: (member) => change((transaction) => runAlone(transaction, member)),
+    join: (write) => change((transaction) => runAlone(transaction, write)),
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };

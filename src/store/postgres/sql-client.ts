@@ -65,7 +65,7 @@ export function listsOf<Name extends string>(
   return names.map((name) => rows.map((row) => row[name]));
 }
 
-/** A connection whose statements do not wait for each other's answers. Those of one turn are sent in one write. */
+/** A connection whose statements do not wait for each other's answers. Those of one tick are sent in one write. */
 export interface SqlClient {
   /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
   run(statement: Statement, values?: readonly SqlParameter[]): Promise<readonly Row[]>;

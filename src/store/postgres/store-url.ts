@@ -55,8 +55,8 @@ export function parseStoreUrl(text: string, { insecure = false } = {}): StoreUrl
   if (parameters.has('sslcert') !== parameters.has('sslkey')) refuse('needs both sslcert and sslkey, or neither');
 
   const hosts = hostList.split(',').map(parseHost);
-  const place = `postgres://${userInfo}@${hosts.map(hostText).join(',')}/${database}`;
-  const shown = schema === DEFAULT_SCHEMA ? place : `${place}?schema=${schema}`;
+  const base = `postgres://${userInfo}@${hosts.map(hostText).join(',')}/${database}`;
+  const shown = schema === DEFAULT_SCHEMA ? base : `${base}?schema=${schema}`;
   if (tls === 'disable' && !insecure && !hosts.every(isLocal)) {
     const reason = 'is on another machine, and sslmode=disable sends everything in clear text';
     const hint = 'remove sslmode=disable, or pass --insecure-store';

@@ -71,9 +71,9 @@ FROM vault.tenant n WHERE n.id = $1`;
 const WALK = `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
   coalesce(octet_length(presented) + octet_length(revealed), 0) FROM vault.token
 WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id > $4 ORDER BY id LIMIT ${WALKED_AT_ONCE}`;
-const STALE_TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, place),
+const STALE_TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, ordinal),
   LATERAL (SELECT * FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
-    AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.place`;
+    AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.ordinal`;
 const STALE_APPLICATIONS = `SELECT ${APPLICATION_ROW.of('a')} FROM vault.application a
 WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`;
 

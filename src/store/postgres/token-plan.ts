@@ -14,22 +14,22 @@ import { PRESENTED_COLUMNS } from './token-reads.ts';
 export type Weights = ReturnType<typeof readWeights>;
 
 /** The tenant and its visible sets in a statement. */
-type Place = Readonly<Record<'tenant' | 'visible', Fragment>>;
+type Scope = Readonly<Record<'tenant' | 'visible', Fragment>>;
 
 type Rules = ReturnType<typeof containerRules>;
 
 /** Returns the statement for `readWeights`. It returns no row if the tenant does not exist. */
 export function weigh(tenantKey: string | null, query: TokenQuery, visible: TokenFilter['visible']): Fragment {
-  const place = { tenant: raw('n.tenant'), visible: raw('v.visible') };
+  const scope = { tenant: raw('n.tenant'), visible: raw('v.visible') };
   const rules = containerRules(visible);
   const counts = query.all.map((condition) => {
     const only = onlyBlinds(query);
     // The query has only this blind index, so there is nothing to choose and no other condition to test.
-    if (only?.length === 1) return sql`${FEW}::bigint, ${countEntries(place, only, raw('1'))}`;
+    if (only?.length === 1) return sql`${FEW}::bigint, ${countEntries(scope, only, raw('1'))}`;
     // Use a lower limit: counting up to FEW for each condition would take longer than the list itself.
-    return countUpTo(fewOf(without(query, condition)), condition, place);
+    return countUpTo(fewOf(without(query, condition)), condition, scope);
   });
-  const columns = list([sql`n.tenant, v.visible, v.sets, ${countTokens(query, rules, place)}`, ...counts], ', ');
+  const columns = list([sql`n.tenant, v.visible, v.sets, ${countTokens(query, rules, scope)}`, ...counts], ', ');
   return sql`SELECT ${columns} FROM vault.tenant n, LATERAL (
       SELECT array_agg(number) AS visible, array_agg(array_to_string(number::text || containers::text[], ' ')) AS sets
       FROM ${visibleSets(rules)}) v
@@ -37,7 +37,7 @@ export function weigh(tenantKey: string | null, query: TokenQuery, visible: Toke
 }
 
 /** Returns the number of tokens, for a search that no index serves. */
-function countTokens(query: TokenQuery, rules: Rules, { tenant }: Place): Fragment {
+function countTokens(query: TokenQuery, rules: Rules, { tenant }: Scope): Fragment {
   if (query.all.some((each) => 'id_in' in each || 'id_prefix' in each || 'index_in' in each)) return raw('0');
   return rules === undefined
     ? raw('(SELECT coalesce(sum(live), 0)::bigint FROM vault.token_count WHERE tenant = n.tenant)')
@@ -64,7 +64,7 @@ function visibleSets(rules: Rules): Fragment {
 }
 
 /** Returns the columns of `Weights.expected` for a condition: counts up to `most`. */
-function countUpTo(most: number, condition: TokenCondition, place: Place): Fragment {
+function countUpTo(most: number, condition: TokenCondition, scope: Scope): Fragment {
   if ('id_in' in condition) return sql`${idsOf(condition.id_in).length}::bigint, 0`;
   if ('id_prefix' in condition) {
     return sql`(SELECT count(*) FROM (SELECT 1 FROM vault.token WHERE tenant = n.tenant
@@ -74,12 +74,12 @@ function countUpTo(most: number, condition: TokenCondition, place: Place): Fragm
   const blinds = blindsOf(condition.index_in);
   const numbers = sql`SELECT number FROM vault.container_set
     WHERE tenant = n.tenant AND containers && ${blinds}::uuid[] AND number = ANY (v.visible)`;
-  const entries = countEntries(place, blinds, sql`${most}`);
-  return sql`${countMembers(place.tenant, numbers, sql`${most}`)}, ${entries}`;
+  const entries = countEntries(scope, blinds, sql`${most}`);
+  return sql`${countMembers(scope.tenant, numbers, sql`${most}`)}, ${entries}`;
 }
 
 /** Returns the count of entries in visible sets. Orders them by their index, to exclude other indexes. */
-function countEntries({ tenant, visible }: Place, blinds: readonly string[], most: Fragment): Fragment {
+function countEntries({ tenant, visible }: Scope, blinds: readonly string[], most: Fragment): Fragment {
   return sql`(SELECT count(*) FROM (SELECT 1 FROM unnest(${blinds}::uuid[]) w (blind), unnest(${visible}) s (number),
     LATERAL (SELECT 1 FROM vault.token_index WHERE tenant = ${tenant} AND blind = w.blind AND set_number = s.number
       ORDER BY created_at, token OFFSET 0) x LIMIT ${most}) y)`;
@@ -156,11 +156,11 @@ export function planWalk(weights: Weights, query: TokenQuery, walk: Walk, now: I
       ? raw('TRUE')
       : sql`${created} <= ${after.created_at} AND (${created} < ${after.created_at} OR t.id > ${after.id})`;
   return sql`SELECT i.created_at, i.id, i.is_found, ${raw(columns)} FROM (
-      SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS place
+      SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS rank
       FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, weights.setsOf)} AND ${isLive(now)}) AS is_found
         FROM ${from} AND ${behind} ORDER BY ${created} DESC, t.id LIMIT ${limit}) e
     ) i LEFT JOIN LATERAL (SELECT * FROM vault.token
-      WHERE token = i.token AND i.is_found AND i.place - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
+      WHERE token = i.token AND i.is_found AND i.rank - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
     ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 

@@ -26,12 +26,12 @@ const TENANT = `n AS (SELECT tenant, data_key_id = $4::integer AND index_key_id 
   FROM vault.tenant WHERE id = $3::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n WHERE n.has_keys)';
 
-/** The rows of the lists from the parameter `from` on, as `given` with their `place`. */
+/** The rows of the lists from the parameter `from` on, as `given` with their `ordinal`. */
 export function givenIn(from: number, ...columns: readonly string[]): string {
   const lists = columns.flatMap((some) => some.split(', ')).map((column) => column.split(' '));
   const own = lists.map(([, type], at) => `$${from + at}::${type}[]`);
   const values = ['$1::bigint[]', '$2::bytea[]', ...own];
-  const names = ['entry_at', 'sealed', ...lists.map(([name]) => name), 'place'];
+  const names = ['entry_at', 'sealed', ...lists.map(([name]) => name), 'ordinal'];
   return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
   WITH ORDINALITY w (${names}))`;
 }
@@ -39,8 +39,8 @@ export function givenIn(from: number, ...columns: readonly string[]): string {
 /** Writes the entries of the rows of `changed`, linked as one commit. */
 export function entriesOf(changed: string): string {
   return `${END},
-rows AS MATERIALIZED (SELECT place, last.sequence + row_number() OVER (ORDER BY place) AS sequence, entry_at, given.sealed,
-    last.link FROM ${changed} JOIN given USING (place), last WHERE given.sealed IS NOT NULL),
+rows AS MATERIALIZED (SELECT ordinal, last.sequence + row_number() OVER (ORDER BY ordinal) AS sequence, entry_at, given.sealed,
+    last.link FROM ${changed} JOIN given USING (ordinal), last WHERE given.sealed IS NOT NULL),
 linked AS MATERIALIZED (SELECT max(sequence) AS sequence, ${linkAfter(
     '(array_agg(link))[1]',
     `string_agg(${linkedBytes('sequence', 'entry_at', 'sealed')}, ''::bytea ORDER BY sequence)`,
@@ -54,7 +54,7 @@ entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
 function withSets(chosen: string): string {
   return `(SELECT given.*, ${chosen}.tenant, coalesce(number, 0) AS set_number, given.blinds::uuid[] ||
     CASE WHEN number IS NULL THEN containers::uuid[] ELSE '{}' END AS indexes
-  FROM ${chosen} JOIN given USING (place) LEFT JOIN LATERAL (SELECT number FROM vault.container_set s
+  FROM ${chosen} JOIN given USING (ordinal) LEFT JOIN LATERAL (SELECT number FROM vault.container_set s
     WHERE s.tenant = ${chosen}.tenant AND s.name = given.set_name OFFSET 0) s ON true)`;
 }
 
@@ -66,7 +66,7 @@ const FOUND_COLUMNS = `tenant, token, type, created_at, expires_at, deleted_at, 
  * tokens.
  */
 function oldIf(condition: string, allowed: string): string {
-  return `old AS MATERIALIZED (SELECT given.place, t.* FROM n, ${allowed} a, given,
+  return `old AS MATERIALIZED (SELECT given.ordinal, t.* FROM n, ${allowed} a, given,
     LATERAL (SELECT ${FOUND_COLUMNS} FROM vault.token WHERE tenant = n.tenant AND vault.token.id = given.id OFFSET 0) t
   WHERE t.revision = given.expected AND t.deleted_at IS NULL AND ${condition})`;
 }
@@ -109,50 +109,51 @@ const LAST = 'blinds text, clear bytea, presented bytea, revealed bytea, contain
 const NEW = 'id text, type smallint, created_at bigint, expires_at bigint, revision bigint, active_month integer';
 
 const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
-  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
+  SELECT i.tenant, b, i.set_number, i.created_at, i.token FROM inserted i, unnest(i.blinds) b)`;
 
-/** The places of rows, in order. */
-const placesOf = (name: string) => `(SELECT coalesce(array_agg(place::integer ORDER BY place), '{}') FROM ${name})`;
+/** The ordinals of rows, in order. */
+const ordinalsOf = (name: string) =>
+  `(SELECT coalesce(array_agg(ordinal::integer ORDER BY ordinal), '{}') FROM ${name})`;
 
 /**
  * Parameters: tenant id, data key, index key, then the lists `NEW` and `LAST`. Returns whether the keys are the newest,
- * and the places of the inserted tokens; no row if the tenant does not exist. Skips a token whose id is taken.
+ * and the ordinals of the inserted tokens; no row if the tenant does not exist. Skips a token whose id is taken.
  */
 const CREATE_ALL = `WITH ${TENANT},
 ${OK},
 ${givenIn(6, NEW, LAST)},
-kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given WHERE NOT EXISTS
+kept AS MATERIALIZED (SELECT ok.tenant, given.ordinal FROM ok, given WHERE NOT EXISTS
   (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0)),
-made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
+inserted AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, id, type, created_at, expires_at, revision, $4, $5, active_month, set_number, indexes, clear, presented,
-    revealed FROM ${withSets('kept')} w ORDER BY place
+    revealed FROM ${withSets('kept')} w ORDER BY ordinal
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
-${counted(`SELECT tenant, type, active_month, $4, $5, count(*), count(*), max(created_at) FROM made
+${counted(`SELECT tenant, type, active_month, $4, $5, count(*), count(*), max(created_at) FROM inserted
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
-SELECT n.has_keys, ${placesOf('kept')} FROM n`;
+SELECT n.has_keys, ${ordinalsOf('kept')} FROM n`;
 
 /** Creates one token, in four fifths of the time of `CREATE_ALL`. The columns of the token are values, not lists. */
 function createOne(ok: string, onConflict = ''): string {
   return `WITH ${TENANT},
 ${ok},
 s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $17::uuid),
-made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
+inserted AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, $6::text, $7::smallint, $8::bigint, $9::bigint, $10::bigint, $4, $5, $11::integer,
     coalesce((SELECT number FROM s), 0), $12::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $16::uuid[] END,
     $13::bytea, $14::bytea, $15::bytea FROM ok ${onConflict}
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
-${counted('SELECT tenant, type, active_month, $4, $5, 1, 1, created_at FROM made')},
+${counted('SELECT tenant, type, active_month, $4, $5, 1, 1, created_at FROM inserted')},
 ${END},
 draft AS (SELECT last.sequence + 1 AS sequence, last.link, ($1::bigint[])[1] AS at, ($2::bytea[])[1] AS sealed
-  FROM made, last WHERE cardinality($2) > 0),
+  FROM inserted, last WHERE cardinality($2) > 0),
 entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
   SELECT sequence, at, ${linkAfter('link', linkedBytes('sequence', 'at', 'sealed'))}, sealed FROM draft)
-SELECT n.has_keys, (SELECT array_agg(1) FROM made)`;
+SELECT n.has_keys, (SELECT array_agg(1) FROM inserted)`;
 }
 
 /**
@@ -178,7 +179,7 @@ ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT},
 ${entriesOf('old')}
-SELECT (SELECT has_keys FROM n), ${placesOf('old')}`;
+SELECT (SELECT has_keys FROM n), ${ordinalsOf('old')}`;
 }
 
 export const TOKEN_CHANGES = named({
@@ -189,9 +190,9 @@ export const TOKEN_CHANGES = named({
    * the duplicate.
    */
   createTokenUnlessDuplicate: `${createOne(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
-  unnest((SELECT $18::uuid[])) WITH ORDINALITY f (blind, place),
+  unnest((SELECT $18::uuid[])) WITH ORDINALITY f (blind, ordinal),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$19::bigint' })}) t
-  ORDER BY f.place LIMIT 1),
+  ORDER BY f.ordinal LIMIT 1),
 ok AS (SELECT n.tenant FROM n WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)
   AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $6 OFFSET 0))`)},
   duplicate.* FROM n LEFT JOIN duplicate ON true`,
@@ -224,7 +225,7 @@ ${UNINDEX},
 ${counted(`SELECT tenant, type, 0, key_id, index_key_id, -count(*), 0, 0 FROM old
     GROUP BY tenant, type, key_id, index_key_id`)},
 ${entriesOf('old')}
-SELECT ${placesOf('old')}`,
+SELECT ${ordinalsOf('old')}`,
   /** Parameters: tenant id, ids, month. The array of numbers keeps PostgreSQL from reading the whole table. */
   markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $3::integer
   WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $2::text[])) w (id), LATERAL (SELECT token, deleted_at

@@ -3,12 +3,12 @@ import type { InsertObstacle, InsertTokenOutcome } from '../../core/insert-ports
 import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Scalar } from '../rows/fragment.ts';
+import { Rollback } from '../rows/rollback.ts';
 import { isStorableText, storableText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { Undo } from '../rows/undo.ts';
-import { type Connections, entryParameters, type LaneMember } from './connections.ts';
+import { type Connections, entryParameters, type QueuedWrite } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
-import { runAll, runAlone } from './lane-members.ts';
+import { runAll, runAlone } from './queued-writes.ts';
 import { requireFree } from './reply-rows.ts';
 import { type NamedStatement, storedList } from './sql-client.ts';
 import { idKey, toTokenRecord } from './token-reads.ts';
@@ -37,7 +37,7 @@ function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly
   return [listText([...blinds]), clear, presented, full, listText(containers), setName];
 }
 
-type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
+type TokenChange<T> = Omit<QueuedWrite<T>, 'audit'>;
 
 function insertion(
   token: TokenRecord,
@@ -63,13 +63,13 @@ function insertion(
     read([rows], at) {
       const answer = rows?.[0];
       if (answer === undefined) throw new Problem('unauthenticated');
-      const [hasKeys, made, ...duplicate] = answer;
+      const [hasKeys, inserted, ...duplicate] = answer;
       if (hasKeys !== true) throw new Problem('write_conflict');
       if (typeof duplicate[0] === 'string') {
         const found = toTokenRecord(token.tenant_id, duplicate);
         return { hasChanged: false, result: { outcome: 'duplicate', token: found } };
       }
-      const { hasChanged } = readPlace(made, at);
+      const { hasChanged } = readChanged(inserted, at);
       return { hasChanged, result: { outcome: hasChanged ? 'inserted' : 'id_taken' } };
     },
   };
@@ -98,13 +98,15 @@ function replacement(
     read([rows], at) {
       const [hasKeys, changed] = rows?.[0] ?? [];
       if (hasKeys === false) throw new Problem('write_conflict');
-      return readPlace(changed, at);
+      return readChanged(changed, at);
     },
   };
 }
 
-/** Returns the answer of the member at a position of a statement that has changed the records at the places `changed`. */
-function readPlace(changed: unknown, at: number) {
+/**
+ * Returns the answer of the write at a position of a statement that has changed the records at the positions `changed`.
+ */
+function readChanged(changed: unknown, at: number) {
   const hasChanged = changed !== null && storedList(changed).includes(at + 1);
   return { hasChanged, result: hasChanged };
 }
@@ -134,7 +136,7 @@ export function tokenWrites(connections: Pick<Connections, 'change' | 'join'>, s
             if (result.outcome === 'inserted') return [];
             return [{ at, duplicate: result.outcome === 'duplicate' ? result.token : undefined }];
           });
-          if (obstacles.length > 0) throw new Undo(obstacles);
+          if (obstacles.length > 0) throw new Rollback(obstacles);
           await transaction.record(audit);
           return [];
         }),
@@ -171,7 +173,7 @@ export function tokenWrites(connections: Pick<Connections, 'change' | 'join'>, s
         ],
         read([rows], at) {
           const [changed] = rows?.[0] ?? [];
-          return readPlace(changed ?? null, at);
+          return readChanged(changed ?? null, at);
         },
       });
     },

@@ -4,7 +4,7 @@ import { isExpired } from '../../core/is-expired.ts';
 import type { ExpiredRow, ExpiringRecords, Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
-import { Undo } from '../rows/undo.ts';
+import { Rollback } from '../rows/rollback.ts';
 import type { Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
 import { inspectTables } from './file/inspect-tables.ts';
@@ -35,8 +35,8 @@ interface ResetEntries {
  */
 export interface FileStore extends Store {
   /**
-   * Removes all tokens, tombstones and counters of a tenant, and these of its keys, in one step. Keeps the applications and
-   * the stored replies. Resolves to the number of removed tokens, including expired ones.
+   * Removes all tokens, tombstones and counters of a tenant, and these of its keys, in one step. Keeps the applications
+   * and the stored replies. Resolves to the number of removed tokens, including expired ones.
    */
   removeAllTokens(tenantId: string, keyIds: readonly number[], entries: ResetEntries): Promise<number>;
 
@@ -176,7 +176,7 @@ export function sqliteStore(session: Session): FileStore {
       session.write('removed', () => {
         if (!applications.replace(application, expectedRevision)) return false;
         if (regenerated !== undefined) {
-          if (!keys.insert(regenerated.key)) throw new Undo(false);
+          if (!keys.insert(regenerated.key)) throw new Rollback(false);
           const { key, removal } = regenerated;
           const ended = applications.removeKeys(application, key, removal);
           if (ended.applications.length + ended.keys.length > 0) recordEnd(application.tenant_id, ended, removal);
@@ -190,7 +190,7 @@ export function sqliteStore(session: Session): FileStore {
     insertApplicationKey: (key, { most, now }, audit) =>
       session.write('added', () => {
         replies.requireFree(audit);
-        keys.requireRoom(key, most, now);
+        keys.requireQuota(key, most, now);
         return audited(keys.insert(key), audit);
       }),
     deleteApplicationKey: (tenantId, applicationId, id, removal) =>
@@ -211,7 +211,7 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => {
         replies.requireFree(audit);
         const obstacles = changes.insertAll(tokens, now);
-        if (obstacles.length > 0) throw new Undo(obstacles);
+        if (obstacles.length > 0) throw new Rollback(obstacles);
         record(audit);
         return obstacles;
       }),
@@ -284,7 +284,7 @@ export function sqliteStore(session: Session): FileStore {
     replaceHeader: (header, expected, audit) => destroy(() => audited(rotation.replaceHeader(header, expected), audit)),
     replaceMasterKey: (header, expected, keys, audit) =>
       destroy(() => {
-        if (!rotation.replaceMasterKey(header, expected, keys)) throw new Undo(false);
+        if (!rotation.replaceMasterKey(header, expected, keys)) throw new Rollback(false);
         return audited(true, audit);
       }),
     addTenantKey: (tenantId, key, audit) =>

@@ -34,7 +34,7 @@ export interface CheckReport {
 }
 
 /** The inputs and the callbacks of the check of a vault. */
-interface CheckScope extends Pick<LogParts, 'rest' | 'archives'> {
+interface CheckScope extends Pick<LogParts, 'yieldToLoop' | 'archives'> {
   /** Whether to open each record and to inspect whole tables. Default: true. */
   readonly full?: boolean;
   /** The number of rows in one read. Default: 200. */
@@ -46,13 +46,19 @@ interface CheckScope extends Pick<LogParts, 'rest' | 'archives'> {
 /**
  * Returns the findings in the whole vault: those of the store, which need no key; those of each record, decrypted and
  * compared with its indexes; and those of the audit. Changes nothing. Reads each record as one state, so a concurrent
- * change is not a finding. With `full: false`, opens no record and inspects no table: it only compares the records with the
- * audit, in short slices, and awaits `rest` between slices.
+ * change is not a finding. With `full: false`, opens no record and inspects no table: it only compares the records with
+ * the audit, in short slices, and awaits `yieldToLoop` between slices.
  */
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
-  { full = true, rest = async () => undefined, archives, pageRows = PAGE, onRecord = () => undefined }: CheckScope = {},
+  {
+    full = true,
+    yieldToLoop = async () => undefined,
+    archives,
+    pageRows = PAGE,
+    onRecord = () => undefined,
+  }: CheckScope = {},
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
@@ -79,12 +85,12 @@ export async function checkVault(
         findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
       const keysFrom: KeysFrom = new Map();
-      for await (const row of rowsOf(store, 'application', tenant.id, pageRows, rest)) {
+      for await (const row of rowsOf(store, 'application', tenant.id, pageRows, yieldToLoop)) {
         checked.applications += 1;
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkApplicationRow(opened, row, keysFrom)));
       }
-      for await (const row of rowsOf(store, 'application_key', tenant.id, pageRows, rest)) {
+      for await (const row of rowsOf(store, 'application_key', tenant.id, pageRows, yieldToLoop)) {
         findings.push(...(await checkKeyRow(opened, row, keysFrom)));
       }
       const report = () => progress(checked.tokens, checked.tokens + pageRows);
@@ -102,10 +108,12 @@ export async function checkVault(
   }
 
   async function compare(): Promise<void> {
-    const compared = await compareRecords({ store, keyring, rest, archives }).catch((error: unknown): Comparison => {
-      if (!(error instanceof BrokenAudit)) throw error;
-      return { entries: 0, findings: [brokenFinding(error)] };
-    });
+    const compared = await compareRecords({ store, keyring, yieldToLoop, archives }).catch(
+      (error: unknown): Comparison => {
+        if (!(error instanceof BrokenAudit)) throw error;
+        return { entries: 0, findings: [brokenFinding(error)] };
+      },
+    );
     checked.audit_entries = compared.entries;
     findings.push(...compared.findings);
   }

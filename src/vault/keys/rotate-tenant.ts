@@ -31,8 +31,8 @@ const BATCH = 50;
 const CHECKED_AT_ONCE = 50;
 
 export interface RotationParts extends KeyHolder {
-  /** Awaited between two batches, so that other users of the store get their turn. */
-  readonly rest?: (() => Promise<void>) | undefined;
+  /** Awaited between two batches, so that other users of the store go first. */
+  readonly yieldToLoop?: (() => Promise<void>) | undefined;
 }
 
 export interface RotateTenantOptions {
@@ -86,7 +86,7 @@ export async function rotateTenant(
   for await (const done of resealAll(store, keyring, tenantId, removeTokens === undefined)) {
     resealed += done;
     progress(resealed, Math.max(total, resealed));
-    await parts.rest?.();
+    await parts.yieldToLoop?.();
   }
   await requireReadable(parts, tenantId, keyring, removeTokens === undefined);
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
@@ -99,11 +99,11 @@ export async function rotateTenant(
 }
 
 /**
- * Rejects with `integrity_failure` if a record cannot be decrypted. A damaged row may name a newer key than the one that
- * seals it: nobody could repair it after that key is destroyed.
+ * Rejects with `integrity_failure` if a record cannot be decrypted. A damaged row may name a newer key than the one
+ * that seals it: nobody could repair it after that key is destroyed.
  */
 async function requireReadable(
-  { store, rest }: RotationParts,
+  { store, yieldToLoop }: RotationParts,
   tenantId: string,
   keyring: TenantKeyring,
   hasTokens: boolean,
@@ -117,7 +117,13 @@ async function requireReadable(
     }),
   };
   for (const [table, open] of Object.entries(readable)) {
-    for await (const { record } of rowsOf(store, table as keyof typeof readable, tenantId, CHECKED_AT_ONCE, rest)) {
+    for await (const { record } of rowsOf(
+      store,
+      table as keyof typeof readable,
+      tenantId,
+      CHECKED_AT_ONCE,
+      yieldToLoop,
+    )) {
       if (record === undefined) throw new Problem('integrity_failure');
       (open as (record: unknown) => unknown)(record);
     }
@@ -198,8 +204,8 @@ async function* resealAll(
 }
 
 /**
- * Reseals batches until `find` finds none, and yields the number of resealed records of each. Throws `integrity_failure` if
- * a batch comes back although nothing changed: an index of a damaged store may lack its rows.
+ * Reseals batches until `find` finds none, and yields the number of resealed records of each. Throws
+ * `integrity_failure` if a batch comes back although nothing changed: an index of a damaged store may lack its rows.
  */
 async function* untilNone<T>(
   find: () => Promise<readonly T[]>,

@@ -31,8 +31,8 @@ export interface AddSlotOptions {
 interface VaultKeysParts extends KeyHolder {
   /** Opens one of the slots. */
   readonly credential: Credential;
-  /** Awaited between two batches of a rotation, so that other users of the store get their turn. */
-  readonly rest: () => Promise<void>;
+  /** Awaited between two batches of a rotation, so that other users of the store go first. */
+  readonly yieldToLoop: () => Promise<void>;
 }
 
 export interface RotateOptions {
@@ -71,7 +71,10 @@ export function vaultKeys(parts: VaultKeysParts) {
     return found;
   }
 
-  /** Applies a change of the slots, which needs the master key, to the current header. Returns the headers before and after it. */
+  /**
+   * Applies a change of the slots, which needs the master key, to the current header. Returns the headers before and
+   * after it.
+   */
   async function changeSlots(
     action: 'addSlot' | 'removeSlot',
     change: (header: VaultHeader, master: Uint8Array) => Promise<VaultHeader>,

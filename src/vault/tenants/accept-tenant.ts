@@ -18,13 +18,13 @@ export interface DifferingTenant {
   readonly tenant_id: string;
   readonly findings: readonly Finding[];
   /**
-   * Writes the entry after which the records count as they were compared, with all changes since. Rejects with the fault
-   * `conflict` after a prune meanwhile.
+   * Writes the entry after which the records count as they were compared, with all changes since. Rejects with the
+   * fault `conflict` after a prune meanwhile.
    */
   accept(): Promise<void>;
 }
 
-type AcceptParts = KeyHolder & Pick<LogParts, 'rest' | 'sliceRows'>;
+type AcceptParts = KeyHolder & Pick<LogParts, 'yieldToLoop' | 'sliceRows'>;
 
 /**
  * Compares the records of a tenant with the log; by default those of the only tenant. Rejects with the faults
@@ -73,9 +73,9 @@ async function accept(
   const read = sumsFrom(compared);
   let end: AuditHead = head;
   try {
-    for await (const placed of walkAudit(parts, head)) {
-      read.apply(placed);
-      end = placed;
+    for await (const positioned of walkAudit(parts, head)) {
+      read.apply(positioned);
+      end = positioned;
     }
   } catch (error) {
     throw error instanceof BrokenAudit ? prunedMeanwhile(error) : error;
@@ -96,7 +96,7 @@ async function accept(
       const [first, ...others] = rows;
       if (first?.sequence !== end.sequence) throw new Problem('write_conflict');
       const sums = sumsFrom(read.sumsOf(tenantId));
-      for (const row of others) for (const placed of openRow(keyring, row)) sums.apply(placed);
+      for (const row of others) for (const positioned of openRow(keyring, row)) sums.apply(positioned);
       const draft = draftOf(sums.sumsOf(tenantId));
       return draft.sealBehind(rows.filter(({ sequence }) => sequence >= draft.from()));
     },

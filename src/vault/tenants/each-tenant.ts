@@ -14,10 +14,10 @@ export interface DamagedTenants {
 }
 
 /**
- * Runs `work` for the given tenant, or for all tenants, oldest first, if none is given. Resolves to its results, without
- * those that are undefined. Work on all tenants that rejects with `integrity_failure` for one goes on with the others; a
- * tenant without a row is among the damaged ones. Rejects with the fault `not_found` for an unknown id, and with
- * `integrity_failure` if the log is damaged.
+ * Runs `work` for the given tenant, or for all tenants, oldest first, if none is given. Resolves to its results,
+ * without those that are undefined. Work on all tenants that rejects with `integrity_failure` for one goes on with the
+ * others; a tenant without a row is among the damaged ones. Rejects with the fault `not_found` for an unknown id, and
+ * with `integrity_failure` if the log is damaged.
  */
 export async function eachTenant<T>(
   parts: Pick<KeyHolder, 'store' | 'follower'>,
@@ -65,8 +65,8 @@ export async function missingTenants({
   if (missing.length === 0) return [];
   // They may have been deleted meanwhile.
   await follower.follow();
-  const left = new Set(follower.tenants());
-  return missing.filter((id) => left.has(id));
+  const remaining = new Set(follower.tenants());
+  return missing.filter((id) => remaining.has(id));
 }
 
 /**

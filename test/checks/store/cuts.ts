@@ -11,9 +11,9 @@ const ALL_CUTS = [...CUTS, 'late COMMIT', 'late'] as const;
 /** The time in which an armed proxy must meet a COMMIT, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
 /** The part of the built product that asks which of the lost entries exist. */
-const ASKS = '!written.has(member.audit)';
+const ASKS = '!written.has(write.audit)';
 /** The part that looks for the entry of a refused write whose COMMIT was lost. */
-const LOOKS_AGAIN = 'member?.audit&&written.has(member.audit)?';
+const LOOKS_AGAIN = 'write?.audit&&written.has(write.audit)?';
 
 /** Cuts connections of two daemons around COMMIT, under load. Each write then has exactly one outcome. */
 async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
@@ -42,7 +42,7 @@ async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'd
       const deadline = performance.now() + MAX_WAIT_MS;
       while (proxy.cuts() === before) {
         if (failure !== undefined) throw failure;
-        if (performance.now() > deadline) throw new CheckFailure('no write reached the proxy', load.ledger.figures());
+        if (performance.now() > deadline) throw new CheckFailure('no write reached the proxy', load.expected.figures());
         await sleep(5);
       }
       // Let some writes pass between two cuts.

@@ -89,7 +89,7 @@ async function failOver({ seed }: CheckOptions, bin?: string): Promise<{ readonl
     await write();
     await createMany(1);
     await load.finish({});
-    const kept = load.ledger.figures().tokens;
+    const kept = load.expected.figures().tokens;
     for (const id of lost) {
       const { status } = await fleet.at(0)(fleet.everything, 'getToken', { id });
       if (status !== 404) throw new CheckFailure(`a token that the copy lacks was answered ${status}`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure, type Figures } from '../check.ts';
-import { createLedger, type Ledger } from '../kill-ledger.ts';
+import { createExpectedState, type ExpectedState } from '../expected-state.ts';
 import { verifyTokens, writeTokens } from '../kill-writer.ts';
 import { seededNumbers } from '../perform.ts';
 import type { Fleet } from './fleet.ts';
@@ -13,14 +13,14 @@ export interface OtherWrites {
   readonly pause: number;
 }
 
-/** Writes to a fleet, and the ledger of what its daemons acknowledged. */
+/** Writes to a fleet, and the state that its daemons acknowledged. */
 export interface FleetLoad {
-  readonly ledger: Ledger;
+  readonly expected: ExpectedState;
   /** Starts writers on the daemons; they end when `ended` returns true, or when their daemon is gone. */
   write(daemons: readonly number[], ended?: () => boolean, took?: (ms: number) => void): Promise<void>;
   /** Writes to all daemons while `fault` happens to one of them. Resolves to the writes of the others. */
   writeDuring(victim: number, fault: () => Promise<unknown>): Promise<OtherWrites>;
-  /** Compares what a daemon shows with the ledger. Rejects with a `CheckFailure`. */
+  /** Compares what a daemon shows with the expected state. Rejects with a `CheckFailure`. */
   verify(daemon: number, all?: boolean): Promise<void>;
   /** Checks the audit and all records, besides `verify`. Resolves to the figures. */
   finish(figures: Figures): Promise<Figures>;
@@ -42,17 +42,17 @@ export function fleetLoad(
   seed: number,
   { trusting = false, batches = 0, refused }: LoadOptions = {},
 ): FleetLoad {
-  const ledger = createLedger(trusting);
+  const expected = createExpectedState(trusting);
   const random = seededNumbers(seed);
 
   async function verify(daemon: number, all = false): Promise<void> {
     await verifyTokens(
       { perform: fleet.at(daemon), key: fleet.everything },
-      ledger,
-      all ? ledger.all() : ledger.touched(),
+      expected,
+      all ? expected.all() : expected.touched(),
     );
-    const [violation] = ledger.violations();
-    if (violation !== undefined) throw new CheckFailure(violation, ledger.figures());
+    const [violation] = expected.violations();
+    if (violation !== undefined) throw new CheckFailure(violation, expected.figures());
   }
 
   const write: FleetLoad['write'] = (daemons, ended, took) => {
@@ -61,7 +61,7 @@ export function fleetLoad(
         writeTokens({
           perform: fleet.at(daemon),
           key: fleet.everything,
-          ledger,
+          expected,
           random,
           batches,
           ...(ended && { ended }),
@@ -77,7 +77,7 @@ export function fleetLoad(
   };
 
   return {
-    ledger,
+    expected,
     verify,
     write,
     async writeDuring(victim, fault) {
@@ -104,7 +104,7 @@ export function fleetLoad(
     },
     async finish(figures) {
       await verify(0, true);
-      const all = { ...figures, ...ledger.figures() };
+      const all = { ...figures, ...expected.figures() };
       for (const words of [['audit', 'verify'], ['doctor']]) {
         const text = await fleet.cli(...words);
         if (JSON.parse(text).ok !== true) throw new CheckFailure(`${words.join(' ')}: ${text.slice(0, 300)}`, all);

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { remoteClient } from '../../../src/client/remote.ts';
 import type { Client } from '../../../src/contract/call.ts';
-import { parseStore } from '../../../src/vault/place.ts';
+import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
 import { VAULT_BIN } from '../daemon-process.ts';

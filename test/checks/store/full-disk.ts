@@ -51,7 +51,7 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
   const figures = () => ({
     ...counts,
     refused: refused.reduce((sum, count) => sum + count, 0),
-    ...load.ledger.figures(),
+    ...load.expected.figures(),
   });
 
   /** Writes until the disk has been full for a while. */

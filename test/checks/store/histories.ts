@@ -1,7 +1,7 @@
 import type { Check } from '../check.ts';
 import { runHistoriesIn } from '../histories.ts';
 import { removeHistoryGuards } from '../histories-controls.ts';
-import { storePlaces } from './histories-place.ts';
+import { storeLocations } from './histories-location.ts';
 
 const HISTORIES = 300;
 const QUICK_HISTORIES = 12;
@@ -12,14 +12,15 @@ export const CHECK: Check = {
   number: 41,
   name: 'histories in PostgreSQL',
   quick: true,
-  run: ({ seed, quick }) => runHistoriesIn(storePlaces, seed, quick ? QUICK_HISTORIES : HISTORIES),
+  run: ({ seed, quick }) => runHistoriesIn(storeLocations, seed, quick ? QUICK_HISTORIES : HISTORIES),
   control: ({ seed }) =>
     removeHistoryGuards({
       seed,
       limit: MAX_CONTROL,
-      places: async (load) => {
-        const { storePlaces: places } = await load<typeof import('./histories-place.ts')>('store/histories-place.ts');
-        return places();
+      locations: async (load) => {
+        const { storeLocations: locations } =
+          await load<typeof import('./histories-location.ts')>('store/histories-location.ts');
+        return locations();
       },
     }),
 };

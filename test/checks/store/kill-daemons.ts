@@ -16,7 +16,7 @@ async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
   const load = fleetLoad(fleet, seed, { trusting, batches: BATCHES });
   const times: number[] = [];
   let cycles = 0;
-  const figures = () => ({ cycles, ...load.ledger.figures(), others_p99_ms: percentile(times, 0.99) });
+  const figures = () => ({ cycles, ...load.expected.figures(), others_p99_ms: percentile(times, 0.99) });
   try {
     while (cycles < CYCLES[quick ? 'quick' : 'full']) {
       const victim = cycles % DAEMONS;

@@ -16,7 +16,7 @@ async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 
   const load = fleetLoad(fleet, seed);
   const ready: number[] = [];
   let cycles = 0;
-  const figures = () => ({ cycles, ...load.ledger.figures(), ready_max_ms: percentile(ready, 1) });
+  const figures = () => ({ cycles, ...load.expected.figures(), ready_max_ms: percentile(ready, 1) });
   try {
     while (cycles < CYCLES[quick ? 'quick' : 'full']) {
       let isOver = false;

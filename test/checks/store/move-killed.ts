@@ -30,19 +30,19 @@ async function moves({ seed, quick }: CheckOptions, keepSource: boolean): Promis
     });
     return stdout;
   };
-  const placeOf = (round: number) =>
+  const locationOf = (round: number) =>
     round % 2 === 0
       ? join(folder, `vault-${round}.db`)
       : `postgres://postgres@127.0.0.1:${server.port}/postgres?sslmode=disable&schema=round_${round}`;
-  const flagsOf = (place: string) => [place.startsWith('postgres') ? '--store' : '--file', place];
-  /** Resolves to all tokens of a place, or to undefined if it does not serve. */
-  async function tokensAt(place: string): Promise<string | undefined> {
-    const words = ['tokens', 'list', '--all', '--output', 'ndjson', ...flagsOf(place)];
+  const flagsOf = (location: string) => [location.startsWith('postgres') ? '--store' : '--file', location];
+  /** Resolves to all tokens of a location, or to undefined if it does not serve. */
+  async function tokensAt(location: string): Promise<string | undefined> {
+    const words = ['tokens', 'list', '--all', '--output', 'ndjson', ...flagsOf(location)];
     return vault(words, { VAULT_API_KEY: apiKey }).catch(() => undefined);
   }
 
   try {
-    const first = placeOf(0);
+    const first = locationOf(0);
     const made = JSON.parse(await vault(['init', ...flagsOf(first)]));
     const rule = 'container=/ transform=reveal permissions=token:create,token:read';
     const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--rule', rule, '--field', 'key'];
@@ -56,7 +56,7 @@ async function moves({ seed, quick }: CheckOptions, keepSource: boolean): Promis
     if (expected === undefined) throw new Error('the first vault does not serve');
 
     for (; counts.rounds < ROUNDS[quick ? 'quick' : 'full']; counts.rounds += 1) {
-      const [from, to] = [placeOf(counts.rounds), placeOf(counts.rounds + 1)];
+      const [from, to] = [locationOf(counts.rounds), locationOf(counts.rounds + 1)];
       const move = ['move', '--from', from, '--to', to, ...(keepSource ? ['--keep-source'] : [])];
       const child = spawn(process.execPath, [VAULT_BIN, ...move], { env, stdio: 'ignore' });
       const ended = once(child, 'exit');
@@ -66,7 +66,7 @@ async function moves({ seed, quick }: CheckOptions, keepSource: boolean): Promis
       child.kill('SIGKILL');
       await ended;
       const [source, target] = [await tokensAt(from), await tokensAt(to)];
-      if (source !== undefined && target !== undefined) throw new CheckFailure('both places serve', counts);
+      if (source !== undefined && target !== undefined) throw new CheckFailure('both locations serve', counts);
       if ((source ?? target ?? expected) !== expected)
         throw new CheckFailure('the tokens differ after the kill', counts);
       if (source === undefined && target === undefined) counts.neither_served += 1;
@@ -92,6 +92,6 @@ export const CHECK: Check = {
   name: 'killed moves',
   quick: true,
   run: (options) => moves(options, false),
-  /** Makes copies, so that both places serve. */
+  /** Makes copies, so that both locations serve. */
   control: (options) => moves(options, true),
 };

@@ -6,7 +6,7 @@ const ROUNDS = { quick: 200, full: 10_000 } as const;
 /** The statuses of an unknown key. A daemon answers more than twenty of them a second with 429. */
 const REFUSED: readonly number[] = [401, 429];
 /** The part of the built product that compares a known key with the audit before each call. */
-const COMPARES = 'world.follower.isUnchanged(entry.stamp)';
+const COMPARES = 'context.follower.isUnchanged(entry.stamp)';
 
 /** Replaces a key through one daemon, and uses the old and the new key at once through another. */
 async function replace({ quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {

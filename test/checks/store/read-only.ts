@@ -16,7 +16,7 @@ async function turn({ seed, quick }: CheckOptions, returns: boolean) {
   const load = fleetLoad(fleet, seed);
   const times = { refused_max_ms: 0, back_max_ms: 0 };
   let rounds = 0;
-  const figures = () => ({ rounds, ...times, ...load.ledger.figures() });
+  const figures = () => ({ rounds, ...times, ...load.expected.figures() });
 
   async function setReadOnly(isOn: boolean): Promise<void> {
     const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });

@@ -1,7 +1,7 @@
 import { STORE, swappedIndex } from '../swapped-index.ts';
 import type { TamperCase } from '../tamper-run.ts';
 import type { TamperVault } from '../tamper-vault.ts';
-import type { StorePlaces } from './tamper-places.ts';
+import type { StoreLocations } from './tamper-locations.ts';
 
 /** The rows whose columns are edited one by one, by table. */
 const EDITED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -166,13 +166,17 @@ const OTHERS: Readonly<Record<string, string>> = {
 };
 
 /** Resolves to the edits of the vault: each column of each table, whole rows, and the schema. */
-export async function storeEdits(places: StorePlaces, vault: TamperVault, other: TamperVault): Promise<TamperCase[]> {
-  const alter = (sql: string, from?: string) => (name: string) => places.alter(name, sql, from);
+export async function storeEdits(
+  locations: StoreLocations,
+  vault: TamperVault,
+  other: TamperVault,
+): Promise<TamperCase[]> {
+  const alter = (sql: string, from?: string) => (name: string) => locations.alter(name, sql, from);
   const whole = Object.entries(OTHERS).map(([name, sql]) => ({
     name,
     alter: alter(`${UNRESTRICTED} ${sql}`, sql.includes('other.') ? other.name : undefined),
   }));
-  const single = (await changedColumns(places, vault.name)).map(({ name, sql }) => ({
+  const single = (await changedColumns(locations, vault.name)).map(({ name, sql }) => ({
     name,
     alter: alter(`${UNRESTRICTED} ${sql}`),
     isUnsealed: UNSEALED.some((pattern) => pattern.test(name)),
@@ -184,9 +188,9 @@ export async function storeEdits(places: StorePlaces, vault: TamperVault, other:
 }
 
 /** Resolves to the edits of single columns that change a value of the vault. */
-async function changedColumns(places: StorePlaces, vault: string) {
+async function changedColumns(locations: StoreLocations, vault: string) {
   const edits: { readonly name: string; readonly sql: string; readonly changes: string }[] = [];
-  for (const row of await places.query(vault, COLUMNS)) {
+  for (const row of await locations.query(vault, COLUMNS)) {
     const [table, column] = [String(row['table']), String(row['column'])];
     const values = {
       edited: OTHER_VALUE[String(row['type'])]?.(column) ?? '',
@@ -208,7 +212,7 @@ async function changedColumns(places: StorePlaces, vault: string) {
     }
   }
   const list = edits.map(({ changes }) => changes).join(', ');
-  const [row] = await places.query(vault, `SET search_path = vault; SELECT ARRAY[${list}] AS changes`);
+  const [row] = await locations.query(vault, `SET search_path = vault; SELECT ARRAY[${list}] AS changes`);
   const changes = row?.['changes'] as readonly boolean[];
   return edits.filter((_, at) => changes[at]);
 }

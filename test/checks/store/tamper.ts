@@ -2,7 +2,7 @@ import { startPostgres } from '../../postgres/start-postgres.ts';
 import type { Check, CheckOptions } from '../check.ts';
 import { tamper } from '../tamper.ts';
 import { storeEdits } from './tamper-edits.ts';
-import { storePlaces } from './tamper-places.ts';
+import { storeLocations } from './tamper-locations.ts';
 
 /** Alters a vault on PostgreSQL with SQL and without its key. */
 async function tamperStore(options: CheckOptions, edit?: string) {
@@ -10,18 +10,18 @@ async function tamperStore(options: CheckOptions, edit?: string) {
   // Connections without a password need none, but the client requires one.
   process.env['PGPASSWORD'] = 'unused';
   try {
-    const places = storePlaces(server);
+    const locations = storeLocations(server);
     return await tamper({
       ...options,
       subject: {
-        places,
+        locations,
         minEdits: options.quick ? 12 : 250,
         sample: 24,
         isCliRare: true,
-        edits: (vault, other) => storeEdits(places, vault, other),
+        edits: (vault, other) => storeEdits(locations, vault, other),
         cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
       },
-      ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => places.alter(name, edit) }] }),
+      ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => locations.alter(name, edit) }] }),
     });
   } finally {
     await server.stop();

@@ -1,6 +1,6 @@
 import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-event.ts';
 import { isDenied } from '../../../core/audit/audit-level.ts';
-import { BrokenAudit, type PlacedEvent } from '../../../core/audit/walk-audit.ts';
+import { BrokenAudit, type PositionedEvent } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestHint } from '../../../core/nearest-name.ts';
@@ -159,8 +159,8 @@ export const defineAuditExport = withAdmin({
 
 async function* exportedLines(admin: VaultAdmin, archives: readonly ArchiveFile[]): AsyncGenerator<string> {
   try {
-    for await (const placed of admin.events(archives)) {
-      yield `${stringifyJson({ ...shownEvent(placed), link: hex(placed.link) })}\n`;
+    for await (const positioned of admin.events(archives)) {
+      yield `${stringifyJson({ ...shownEvent(positioned), link: hex(positioned.link) })}\n`;
     }
   } catch (error) {
     damaged(error);
@@ -175,8 +175,8 @@ function damaged(error: unknown): never {
 /** The actions whose entries have sums instead of ids. Sums are never shown: a reader could compute with them. */
 const SUMMED: readonly AuditedAction[] = ['resetTokens', 'acceptTenant'];
 
-function shownEvent(placed: PlacedEvent) {
-  const { sequence, n, at, event } = placed;
+function shownEvent(positioned: PositionedEvent) {
+  const { sequence, n, at, event } = positioned;
   const { action, status, revealed, application_id, actor_name, api_key_id, counted, ...rest } = event;
   const { tenant_id, peer, revision, entities, names } = rest;
   return {
@@ -199,7 +199,7 @@ function shownEvent(placed: PlacedEvent) {
   };
 }
 
-function filterOf(values: FlagValues<typeof LIST_FLAGS>): (placed: PlacedEvent) => boolean {
+function filterOf(values: FlagValues<typeof LIST_FLAGS>): (positioned: PositionedEvent) => boolean {
   const { denied, entity } = values;
   const action = parseAction(values.action);
   const application = values.application?.toLowerCase();

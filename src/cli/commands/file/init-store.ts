@@ -1,6 +1,6 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
-import type { StorePlace } from '../../../vault/place.ts';
+import type { StoreLocation } from '../../../vault/location.ts';
 import type { CreateStoreVaultOptions } from '../../../vault/store-vault.ts';
 import { describeStrength } from '../../credential/passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../../credential/prompt.ts';
@@ -15,7 +15,7 @@ import type { CommandLine } from '../printing.ts';
  */
 export async function initStore(
   line: CommandLine,
-  store: StorePlace,
+  store: StoreLocation,
   options: Omit<CreateStoreVaultOptions, 'store' | 'credential'>,
 ): Promise<string> {
   const { createStoreVault, hasVault } = await import('../../../vault/store-vault.ts');

@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import type { VaultPlace } from '../../../vault/place.ts';
+import type { VaultLocation } from '../../../vault/location.ts';
 import { readCredential } from '../../credential/read-credential.ts';
 import { FLAGS, flag } from '../../flags/global-flags.ts';
 import { parseLocation } from '../../flags/target.ts';
@@ -73,11 +73,11 @@ async function move(line: CommandLine) {
   return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
 }
 
-function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultPlace {
+function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultLocation {
   if (text !== undefined) return parseLocation(text, flags, env);
   throw new Fault('usage', `${flag} is required`, {
     hint: 'name a file, or a database: postgres://user@host/database',
   });
 }
 
-const shownAs = (location: VaultPlace): string => location.file ?? location.store.url.shown;
+const shownAs = (location: VaultLocation): string => location.file ?? location.store.url.shown;

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { StorePlace } from '../../../vault/place.ts';
+import type { StoreLocation } from '../../../vault/location.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../credential/prompt.ts';
 import { namedCredential } from '../../credential/read-credential.ts';
 import { createTextReader } from '../../files/text-reader.ts';
@@ -137,7 +137,7 @@ function checkApiKey(text: string): string {
 }
 
 /** Returns the URL. Throws the fault `usage` for a relative path, because it names another file in each folder. */
-function checkStore({ text, url }: StorePlace): string {
+function checkStore({ text, url }: StoreLocation): string {
   const files = [url.passfile, url.sslrootcert, url.sslcert, url.sslkey];
   const relative = files.find((file) => file !== undefined && !path.isAbsolute(file));
   if (relative === undefined) return text;

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../contract/json.ts';
+import { Fault } from '../../../core/fault.ts';
 import { objectOfMembers } from '../../../core/json/member-names.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import type { AppliedSeed } from './apply-seed.ts';
@@ -55,11 +56,14 @@ export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
 
 const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
 
-/** Returns the ids and keys as text in the format of `--out`. */
+/** Returns the ids and keys as text in the format of `--out`. Throws `usage` for an id that it cannot hold. */
 export function printIds(format: OutFormat, ids: JsonObject): string {
   if (format === 'json') return `${stringifyJson(ids)}\n`;
-  // A shell and a dotenv reader take text in single quotes literally. Ids contain neither quotes nor line ends.
-  return [...seededVariables(ids)].map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`).join('');
+  // A shell and a dotenv reader take text in single quotes literally. Ids contain no line ends.
+  const variables = [...seededVariables(ids)];
+  const quoted = variables.find(([, value]) => value.includes("'"));
+  if (quoted === undefined) return variables.map(([name, value]) => `${name}='${value}'\n`).join('');
+  throw new Fault('usage', `--out dotenv: the id ${quoted[1]} contains a quote`, { hint: 'use --out json' });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
-import type { VaultPlace } from '../../../vault/place.ts';
+import type { VaultLocation } from '../../../vault/location.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { outputPath } from '../../files/output-path.ts';
@@ -59,7 +59,7 @@ Examples:
   vault seed apply apps.yaml tokens.json`;
 
 /** Throws the fault `usage` when VAULT_SEED would make predictable keys in a vault that is not a `--dev` vault. */
-function allowKnownKeys({ file }: VaultPlace, isTyped: boolean): void {
+function allowKnownKeys({ file }: VaultLocation, isTyped: boolean): void {
   if (file !== undefined && existsSync(`${file}.dev.json`)) return;
   if (!isTyped) {
     throw new Fault('usage', 'VAULT_SEED makes predictable API keys, and this is not a --dev vault', {
@@ -91,6 +91,8 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
   const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
   const noNewApps = seed !== undefined && target.kind === 'remote';
   return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {
+    // Throws before anything is changed.
+    if (out !== undefined) printIds(out.format, seededIds({ apps: new Map() }, document));
     const work = async () => {
       const applied = await applySeed(client, apiKey, document, { dryRun, random, noNewApps });
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));

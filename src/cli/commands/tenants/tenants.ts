@@ -36,7 +36,7 @@ The list omits damaged tenants, and the exit code is then 9. \`vault doctor\` fi
   prepare:
     async () =>
     async ({ credential, ...location }) => {
-      const { openVaultAt } = await import('../../../vault/place.ts');
+      const { openVaultAt } = await import('../../../vault/location.ts');
       const listed = await closing(await openVaultAt(location, { credential }), (vault) => vault.listTenants());
       const { tenants: data, ...damaged } = listed;
       return { data, ...damaged };
@@ -115,7 +115,7 @@ function onTenants({ keyMember, prepare, ...row }: OnTenants) {
       const work = prepare(line);
       const keyOut = keyMember && line.read(FLAGS.keyOut).keyOut;
       return async ({ credential, ...location }) => {
-        const { openVaultAt } = await import('../../../vault/place.ts');
+        const { openVaultAt } = await import('../../../vault/location.ts');
         return closing(await openVaultAt(location, { credential }), (vault) =>
           withKeyFile(keyOut, () => work(vault), keyMember),
         );

@@ -1,5 +1,5 @@
 import { runningTime } from '../../../core/running-time.ts';
-import { clearImmediate, clearTimeout, setImmediate, setTimeout, type Turn } from '../../../core/timers.ts';
+import { clearImmediate, clearTimeout, setImmediate, setTimeout, type TaskHandle } from '../../../core/timers.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**
@@ -24,7 +24,7 @@ export class Checkpointer {
   /** Whether the log contains removed values. */
   #hasRemoved = false;
   /** Set while the log waits to be emptied. */
-  #waiting: { readonly turn?: Turn; readonly timer?: NodeJS.Timeout } | undefined;
+  #waiting: { readonly task?: TaskHandle; readonly timer?: NodeJS.Timeout } | undefined;
   #askedAt = 0;
   #attemptedAt = Number.NEGATIVE_INFINITY;
   #writtenAt = 0;
@@ -66,7 +66,7 @@ export class Checkpointer {
   }
 
   stop(): void {
-    clearImmediate(this.#waiting?.turn);
+    clearImmediate(this.#waiting?.task);
     clearTimeout(this.#waiting?.timer);
     this.#waiting = undefined;
   }
@@ -76,11 +76,11 @@ export class Checkpointer {
    */
   #wait(ms: number): void {
     this.stop();
-    // A command closes the file in the turn of its write, so it needs no timer.
-    const turn = setImmediate(() => {
+    // A command closes the file in the tick of its write, so it needs no timer.
+    const task = setImmediate(() => {
       this.#waiting = { timer: setTimeout(() => this.#elapsed(), ms).unref() };
     }).unref();
-    this.#waiting = { turn };
+    this.#waiting = { task };
   }
 
   #elapsed(): void {

@@ -1,6 +1,6 @@
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
-import { endOfTurn, nextTick } from '../../../core/timers.ts';
+import { endOfTick, nextTick } from '../../../core/timers.ts';
 import { COMMITS } from '../../rows/channels.ts';
 import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
@@ -31,12 +31,12 @@ interface Write {
 }
 
 /**
- * The default maximum number of writes in a commit. A group of this size takes a few milliseconds of the event loop.
+ * The default maximum number of writes in a commit. A batch of this size takes a few milliseconds of the event loop.
  */
-const GROUP_SIZE = 128;
+const BATCH_SIZE = 128;
 
 /**
- * Commits writes in groups: a commit waits for the disk, and writes that arrive meanwhile share the next commit.
+ * Commits writes in batches: a commit waits for the disk, and writes that arrive meanwhile share the next commit.
  *
  *     run(a) run(b) ─┐ settled promises have run
  *                    └─ BEGIN a b COMMIT ─ resolve a, b
@@ -45,7 +45,7 @@ const GROUP_SIZE = 128;
  * Invariants:
  *
  * - A caller's promise resolves only after the commit of its write. Writes run in the order of their arrival.
- * - A write that throws undoes only itself: the group is rolled back, and its writes run again one by one. A write must
+ * - A write that throws undoes only itself: the batch is rolled back, and its writes run again one by one. A write must
  *   therefore depend only on the database.
  * - While another process holds the lock the event loop is free. A write that misses its deadline rejects with
  *   `vault_busy`.
@@ -62,7 +62,7 @@ export class GroupCommit {
 
   constructor(transactions: Transactions, options: GroupCommitOptions = {}) {
     this.#transactions = transactions;
-    this.#size = options.size ?? GROUP_SIZE;
+    this.#size = options.size ?? BATCH_SIZE;
     this.#deadlineMs = options.deadlineMs ?? BUSY_DEADLINE_MS;
   }
 
@@ -79,8 +79,8 @@ export class GroupCommit {
   }
 
   /**
-   * Makes this connection alternate with another writing connection of this process. `isAlone` returns whether the other
-   * one has nothing to write. Default: it may always have.
+   * Makes this connection alternate with another writing connection of this process. `isAlone` returns whether the
+   * other one has nothing to write. Default: it may always have.
    */
   takeTurns(turns: WriteTurns, isAlone = () => false): void {
     this.#turns = turns;
@@ -113,38 +113,38 @@ export class GroupCommit {
     // Concurrent callers call in one run of promises, so a single tick collects their writes.
     if (this.#turns === undefined || this.#isAlone()) return new Promise((resolve) => nextTick(resolve));
     await this.#turns.otherFirst();
-    // Under load, wait one tick of the event loop, so that all messages that have arrived join this group.
-    await endOfTurn();
+    // Under load, wait one tick of the event loop, so that all messages that have arrived join this batch.
+    await endOfTick();
   }
 
   /**
-   * Runs the group in one transaction and settles its writes. Returns the writes that another process's lock blocked;
+   * Runs the batch in one transaction and settles its writes. Returns the writes that another process's lock blocked;
    * they are not settled.
    */
-  #commit(group: readonly Write[]): readonly Write[] {
+  #commit(batch: readonly Write[]): readonly Write[] {
     const settle: (() => void)[] = [];
     const begun = COMMITS.hasSubscribers ? runningTime() : undefined;
     try {
       this.#transactions.begin();
-      for (const write of group) settle.push(write.execute());
+      for (const write of batch) settle.push(write.execute());
       this.#transactions.commit();
     } catch (error) {
       this.#transactions.rollback();
-      if (isBusy(error)) return group;
-      const hasRun = settle.length === group.length;
-      if (!hasRun && group.length > 1) return this.#commitOneByOne(group);
-      for (const write of group) write.reject(error);
+      if (isBusy(error)) return batch;
+      const hasRun = settle.length === batch.length;
+      if (!hasRun && batch.length > 1) return this.#commitOneByOne(batch);
+      for (const write of batch) write.reject(error);
       return [];
     }
     for (const resolve of settle) resolve();
-    if (begun !== undefined) COMMITS.publish(group.map(({ deadline }) => begun - (deadline - this.#deadlineMs)));
+    if (begun !== undefined) COMMITS.publish(batch.map(({ deadline }) => begun - (deadline - this.#deadlineMs)));
     return [];
   }
 
-  #commitOneByOne(group: readonly Write[]): readonly Write[] {
-    for (const [index, write] of group.entries()) {
+  #commitOneByOne(batch: readonly Write[]): readonly Write[] {
+    for (const [index, write] of batch.entries()) {
       // Writes after a blocked one wait with it, which keeps the order.
-      if (this.#commit([write]).length > 0) return group.slice(index);
+      if (this.#commit([write]).length > 0) return batch.slice(index);
     }
     return [];
   }

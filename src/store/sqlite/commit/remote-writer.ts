@@ -65,7 +65,7 @@ export class Writer {
     type Result = Awaited<ReturnType<Store[Name]>>;
     return new Promise<Result>((resolve, reject) => {
       if (this.#state === 'closes') throw new Problem('vault_stopping', { retryAfter: 1 });
-      // Sends all calls of this turn in one message: a message for each call would take longer than the calls.
+      // Sends all calls of this tick in one message: a message for each call would take longer than the calls.
       if (this.#outbox === undefined) nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
       const number = this.#last + 1;

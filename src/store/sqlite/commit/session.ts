@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { Problem } from '../../../core/problem.ts';
 import { nextTick } from '../../../core/timers.ts';
-import { Undo } from '../../rows/undo.ts';
+import { Rollback } from '../../rows/rollback.ts';
 import type { PathWatch } from '../file/check-openable.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { probeDisk } from '../file/probe-disk.ts';
@@ -30,7 +30,7 @@ export class Session {
   readonly connection: Connection;
   readonly #watch: PathWatch;
   readonly #busyDeadlineMs: number;
-  readonly #group: GroupCommit;
+  readonly #commits: GroupCommit;
   readonly #checkpointer: Checkpointer;
   readonly #statements;
   #closing: Promise<void> | undefined;
@@ -70,7 +70,7 @@ export class Session {
       },
       rollback: () => this.#endTransaction(),
     };
-    this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
+    this.#commits = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
     this.#checkpointer = new Checkpointer((keepLength) => this.#emptyLog(keepLength));
     // A killed process may have left removed values in the log. Without this, they would stay there until the next
     // write.
@@ -119,15 +119,15 @@ export class Session {
 
   /**
    * Runs `change` in a transaction that other writes may share. Resolves when the transaction is on disk, or when an
-   * `Undo` has undone the change.
+   * `Rollback` has reverted the change.
    */
   async write<T>(residue: Residue, change: () => T): Promise<T> {
     try {
-      const result = await this.#group.run(change);
+      const result = await this.#commits.run(change);
       if (this.#closing === undefined) this.#checkpointer.afterWrite(residue);
       return result;
     } catch (error) {
-      if (error instanceof Undo) return error.result;
+      if (error instanceof Rollback) return error.result;
       const problem = await this.#problemOf(error);
       if (problem instanceof Problem && problem.code === 'no_space' && this.#closing === undefined) {
         this.#checkpointer.afterNoSpace();
@@ -143,7 +143,7 @@ export class Session {
 
   /** Makes this session alternate with another one of this process, as `GroupCommit.takeTurns` does. */
   takeTurns(turns: WriteTurns, isAlone?: () => boolean): void {
-    this.#group.takeTurns(turns, isAlone);
+    this.#commits.takeTurns(turns, isAlone);
   }
 
   /** Reads from the file. Rejects with `vault_moved` when the path no longer leads to the open file. */
@@ -177,7 +177,7 @@ export class Session {
   }
 
   async #close(): Promise<void> {
-    await this.#group.close();
+    await this.#commits.close();
     this.#checkpointer.attempt();
     this.#checkpointer.stop();
     this.connection.close();

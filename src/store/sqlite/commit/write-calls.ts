@@ -79,7 +79,7 @@ const draft: Argument<AuditDraft> = {
 
 const indexes = object<TokenIndexes>({ fingerprint: bytes, containers: blinds, others: blinds, former: blinds });
 
-type Arguments<Values extends readonly unknown[]> = { readonly [Place in keyof Values]: Argument<Values[Place]> };
+type Arguments<Values extends readonly unknown[]> = { readonly [Position in keyof Values]: Argument<Values[Position]> };
 
 export type WriteName = 'insertToken' | 'insertTokens' | 'replaceToken' | 'deleteToken' | 'appendAudit' | 'markActive';
 
@@ -100,7 +100,7 @@ const WRITES: { readonly [Name in WriteName]: Arguments<Parameters<Store[Name]>>
 export function putCall<Name extends WriteName>(out: Outbox, name: Name, values: Parameters<Store[Name]>): void {
   out.put(name);
   const members: readonly Argument<unknown>[] = WRITES[name];
-  for (const [place, member] of members.entries()) member.put(out, values[place]);
+  for (const [position, member] of members.entries()) member.put(out, values[position]);
 }
 
 export type WriteReply = readonly [call: number, outcome: CallOutcome];
@@ -129,11 +129,11 @@ export function createWriteServer(store: Store, answer: (replies: readonly Write
     const calls: Promise<void>[] = [];
     while (!from.isEmpty) {
       const call = Number(from.cell());
-      const made = makeCall(store, from).then(
+      const ended = makeCall(store, from).then(
         (result) => end(call, { result }),
         (error: unknown) => end(call, failureOf(error)),
       );
-      calls.push(made);
+      calls.push(ended);
     }
     void Promise.all(calls).then(() => freeBytes(new Uint8Array(message.bytes)));
   };

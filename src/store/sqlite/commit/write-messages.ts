@@ -4,7 +4,7 @@ import { Problem } from '../../../core/problem.ts';
 import { probeOf } from '../file/sqlite-error.ts';
 
 /**
- * A message from the thread that answers calls to the thread that writes. It contains all calls of one turn of the
+ * A message from the thread that answers calls to the thread that writes. It contains all calls of one tick of the
  * event loop: their texts and numbers in one array, their bytes in one buffer. Sending the objects themselves takes
  * several times as long and would copy the whole buffer behind each byte array.
  */

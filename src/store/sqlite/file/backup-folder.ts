@@ -62,8 +62,8 @@ export async function backUpFileIntoFolder(
   if (vaultId === undefined) throw new Fault('damaged', `${file} has no header`);
   await removeDrafts(folder, { label: vaultId, minAgeMs: DRAFT_AGE_MS });
   const parts = { folder, keep, now, vaultId };
-  const made = await backUpByTime(file, parts, verify);
-  return { file: made, ...(await removeOldest(file, made, parts)) };
+  const backup = await backUpByTime(file, parts, verify);
+  return { file: backup, ...(await removeOldest(file, backup, parts)) };
 }
 
 interface BackupParts extends Required<KeepOptions> {
@@ -95,21 +95,21 @@ function nameAt(time: Date): string {
   return `vault-${utc.replaceAll(/[-:]/g, '')}.db`;
 }
 
-async function removeOldest(file: string, made: string, { folder, keep, vaultId }: BackupParts) {
+async function removeOldest(file: string, backup: string, { folder, keep, vaultId }: BackupParts) {
   const [older, future]: [string[], string[]] = [[], []];
   for (const name of (await readdir(folder)).sort()) {
     const path = join(folder, name);
-    if (!BACKUP.test(name) || path === made || isSame(path, file)) continue;
+    if (!BACKUP.test(name) || path === backup || isSame(path, file)) continue;
     if ((await idOfUnused(path)) !== vaultId) continue;
     // A clock that was wrong once would otherwise make these the newest backups for years.
-    (path > made ? future : older).push(path);
+    (path > backup ? future : older).push(path);
   }
   const removed = older.slice(0, Math.max(0, older.length - (keep - 1)));
   for (const path of removed) {
     try {
       for (const suffix of ['', ...COMPANIONS]) await rm(path + suffix, { force: true });
     } catch (cause) {
-      throw new Fault('file_unwritable', `the backup is ${made}, but ${path} cannot be removed`, {
+      throw new Fault('file_unwritable', `the backup is ${backup}, but ${path} cannot be removed`, {
         hint: 'remove it by hand',
         cause,
       });

@@ -94,12 +94,12 @@ export function statements(connection: Connection) {
   const prepared =
     (mode?: 'pluck' | 'raw'): Prepare =>
     <Params extends unknown[], Row>(sql: string) => {
-      let made: BetterSqlite3.Statement<Params, Row> | undefined;
+      let cached: BetterSqlite3.Statement<Params, Row> | undefined;
       return () => {
-        if (made !== undefined) return made;
+        if (cached !== undefined) return cached;
         const statement: BetterSqlite3.Statement<Params, Row> = connection.prepare(sql);
-        made = mode === undefined ? statement : statement[mode]();
-        return made;
+        cached = mode === undefined ? statement : statement[mode]();
+        return cached;
       };
     };
   return { rows: prepared(), value: prepared('pluck'), lists: prepared('raw') };

@@ -132,12 +132,12 @@ export async function removeDrafts(
   folder: string,
   { label, target, minAgeMs }: { readonly label: string; readonly target?: string; readonly minAgeMs: number },
 ): Promise<void> {
-  for (const place of new Set([folder, guardedFolder(folder)])) {
+  for (const directory of new Set([folder, guardedFolder(folder)])) {
     // The caller reports a folder that it cannot use.
-    for (const entry of await readdir(place).catch(() => [])) {
+    for (const entry of await readdir(directory).catch(() => [])) {
       const [, draft, itsLabel] = DRAFT.exec(entry) ?? [];
       if (itsLabel !== label || (target !== undefined && draft !== draftOf(target))) continue;
-      const path = join(place, entry);
+      const path = join(directory, entry);
       const { mtimeMs } = await lstat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
       if (wallTime() - mtimeMs < minAgeMs) continue;
       await rm(path, { force: true }).catch(() => removeApart(path));

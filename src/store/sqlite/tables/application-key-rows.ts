@@ -130,7 +130,9 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
       return exists().get(tenant, uuidKey(id ?? ''), uuidKey(applicationId)) === 1;
     },
 
-    /** Inserts a key. Returns false unless the application has made as many keys as the version of this key requires. */
+    /**
+     * Inserts a key. Returns false unless the application has made as many keys as the version of this key requires.
+     */
     insert(record: ApplicationKeyRecord): boolean {
       const tenant = tenants.find(record.tenant_id);
       if (tenant === undefined) return false;
@@ -142,7 +144,7 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     },
 
     /** Throws `too_many_keys` if the application has `most` live keys. */
-    requireRoom({ tenant_id, application_id }: ApplicationKeyRecord, most: number, now: Instant): void {
+    requireQuota({ tenant_id, application_id }: ApplicationKeyRecord, most: number, now: Instant): void {
       const tenant = tenants.find(tenant_id);
       const live = tenant === undefined ? 0 : (countLive().get(tenant, uuidKey(application_id), now) ?? 0);
       if (live >= most) throw new Problem('too_many_keys');

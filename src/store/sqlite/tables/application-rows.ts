@@ -9,7 +9,7 @@ import type { ApplicationRecord, ExpiredRow, Instant, PageOf, PageRequest } from
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
-import { requireRoom } from '../../rows/require-room.ts';
+import { requireQuota } from '../../rows/require-quota.ts';
 import { readable } from '../../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -121,7 +121,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
         if (!keys.has(tenant, record.parent_id, record.parent_key_id)) throw new Problem('unauthenticated');
         const parent = uuidKey(record.parent_id);
         const { live = 0, next } = (minting && liveChildren().get(tenant, parent, minting.now, minting.latest)) ?? {};
-        if (minting) requireRoom(minting, live, next);
+        if (minting) requireQuota(minting, live, next);
       }
       insertRow().run(...APPLICATION_ROW.values(record), tenant);
     },

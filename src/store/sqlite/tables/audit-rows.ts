@@ -6,9 +6,9 @@ import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /** Replaces values of a damaged row that the table does not allow, so that the link breaks at this entry. */
-function asEntry({ at, sealed, link, ...place }: AuditEntry): AuditEntry {
+function asEntry({ at, sealed, link, ...position }: AuditEntry): AuditEntry {
   return {
-    ...place,
+    ...position,
     at: Number.isSafeInteger(at) ? at : 0,
     sealed: Buffer.isBuffer(sealed) ? sealed : NO_BYTES,
     link: Buffer.isBuffer(link) ? link : NO_BYTES,
@@ -70,7 +70,7 @@ export function auditRows(connection: Connection) {
   }
 
   /**
-   * Appends rows as one commit. Reads the last row each time: another process, or a rolled-back group, may have changed
+   * Appends rows as one commit. Reads the last row each time: another process, or a rolled-back batch, may have changed
    * it. Throws `integrity_failure` if it is not behind the rows that the writers of the drafts knew.
    */
   function append(...drafts: readonly SealedRow[]): void {

@@ -33,15 +33,15 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
   if (query === undefined || visible?.length === 0) return undefined;
 
   const planned = eachIndex((condition) => {
-    const places = condition.index_in.map(searched);
-    const index_in = places.flatMap(({ blinds }) => blinds);
-    const numbers = [...new Set(places.flatMap((place) => place.numbers))];
+    const searches = condition.index_in.map(searched);
+    const index_in = searches.flatMap(({ blinds }) => blinds);
+    const numbers = [...new Set(searches.flatMap((search) => search.numbers))];
     const set_in = visible === undefined ? numbers : numbers.filter((number) => visible.includes(number));
     // The containers are only in hidden sets, so no entry has their blind indexes.
     if (index_in.length + set_in.length === 0) return condition;
-    const inNumbered = places.flatMap(({ blinds, isInSet }) => (isInSet ? [] : blinds));
+    const inNumbered = searches.flatMap(({ blinds, isInSet }) => (isInSet ? [] : blinds));
     const found = { index_in, set_in, inNumbered };
-    return places.length === 1 || index_in.length === 0 ? { ...found, isDisjoint: true } : found;
+    return searches.length === 1 || index_in.length === 0 ? { ...found, isDisjoint: true } : found;
   });
 
   return {

@@ -115,8 +115,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
      */
     insertAll(members: readonly NewToken[], now: Instant): readonly InsertObstacle[] {
       const obstacles: InsertObstacle[] = [];
-      const placed = members.map((member, at) => ({ ...member, at }));
-      for (const [tenantId, group] of Map.groupBy(placed, ({ token }) => token.tenant_id)) {
+      const positioned = members.map((member, at) => ({ ...member, at }));
+      for (const [tenantId, group] of Map.groupBy(positioned, ({ token }) => token.tenant_id)) {
         const tenant = tenants.need(tenantId);
         const known: KnownEntries = new Map();
         let checked: TokenRecord | undefined;

@@ -128,7 +128,7 @@ function bound({ sql, params }: Fragment): {
   if (params.length <= MAX_PARAMETERS) return { sql, values: params };
   const numbers = new Map<string, number>();
   const named: Record<string, SqlParameter> = {};
-  const places = params.map((value) => {
+  const numbered = params.map((value) => {
     const key = isBytes(value) ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
     const number = numbers.get(key) ?? numbers.size + 1;
     numbers.set(key, number);
@@ -136,5 +136,5 @@ function bound({ sql, params }: Fragment): {
     return number;
   });
   let at = 0;
-  return { sql: sql.replaceAll('?', () => `?${places[at++]}`), values: [named] };
+  return { sql: sql.replaceAll('?', () => `?${numbered[at++]}`), values: [named] };
 }

@@ -53,11 +53,11 @@ interface Choice {
  *   index walks its entries, newest first, so the cost depends only on the page size. Several blind indexes have no
  *   common order; if they match many tokens, the list walks the newest tokens.
  *
- * `reach` is the position of the page's last token.
+ * `end` is the position of the page's last token.
  */
-export function planTokens(query: PlannedQuery, now: Instant, reach: number, count: Count): TokenPlan {
+export function planTokens(query: PlannedQuery, now: Instant, end: number, count: Count): TokenPlan {
   const { starts, isFew, isOrdered } = choose(query, count);
-  const isNear = isOrdered && reach <= FEW && starts.every(({ rest }) => isEverything(rest));
+  const isNear = isOrdered && end <= FEW && starts.every(({ rest }) => isEverything(rest));
   const total = totalFromCounters(query, now) ?? totalFromIndex(query, now);
   // Count only if the answer depends on it.
   const isCheap = (isNear && total !== undefined) || isFew();

@@ -51,13 +51,13 @@ export function uuidText(bytes: unknown): string {
 
 /** The last text. A text of joined slices costs more to make, and V8 joins it only when it is hashed. */
 const WRITTEN = Buffer.alloc(36, '-');
-const DIGIT_PLACES = Array.from(WRITTEN.keys()).filter((at) => ![8, 13, 18, 23].includes(at));
+const DIGIT_POSITIONS = Array.from(WRITTEN.keys()).filter((at) => ![8, 13, 18, 23].includes(at));
 
 /** Returns the UUID of the 32 hexadecimal digits at the position `at` of a text, in lower case. */
 export function uuidOfHex(text: string, at = 0): string {
-  for (let n = 0; n < DIGIT_PLACES.length; n += 1) {
+  for (let n = 0; n < DIGIT_POSITIONS.length; n += 1) {
     // This bit makes letters lower-case. Digits have it already.
-    WRITTEN[DIGIT_PLACES[n] as number] = text.charCodeAt(at + n) | 0x20;
+    WRITTEN[DIGIT_POSITIONS[n] as number] = text.charCodeAt(at + n) | 0x20;
   }
   return WRITTEN.toString('latin1');
 }

@@ -1,13 +1,13 @@
 import { expect, onTestFinished } from 'vitest';
 import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
-import { entryParameters, type LaneMember, type Run } from '../../src/store/postgres/connections.ts';
-import { type Lane, type LaneOptions, openLane } from '../../src/store/postgres/lane.ts';
+import { entryParameters, type QueuedWrite, type Run } from '../../src/store/postgres/connections.ts';
 import { connectTo, holdConnection } from '../../src/store/postgres/open-connections.ts';
 import { createVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl, type StoreUrl } from '../../src/store/postgres/store-url.ts';
 import { entriesOf, givenIn } from '../../src/store/postgres/token-statements.ts';
+import { openWriteQueue, type WriteQueue, type WriteQueueOptions } from '../../src/store/postgres/write-queue.ts';
 import { LOSSES } from '../../src/store/rows/channels.ts';
 import { entry, HEADER } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
@@ -20,7 +20,7 @@ let schemas = 0;
 /** Creates a vault without tenants in a new schema. All schemas are in one database. */
 export async function createTestStore(): Promise<StoreUrl> {
   database ??= createDatabase();
-  const url = parseStoreUrl(`${await database}?sslmode=disable&schema=lane_${schemas++}`);
+  const url = parseStoreUrl(`${await database}?sslmode=disable&schema=queue_${schemas++}`);
   await createVaultStore(url, HEADER, async () => undefined, OPTIONS);
   return url;
 }
@@ -32,15 +32,15 @@ export async function openTestClient(url: StoreUrl): Promise<SqlClient> {
   return client;
 }
 
-/** Opens a lane for the rest of the test. */
-export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
+/** Opens a queue for the rest of the test. */
+export function openTestQueue(url: StoreUrl, options?: WriteQueueOptions): WriteQueue {
   const connection = holdConnection(() => connectTo(url, 10_000, OPTIONS));
-  const lane = openLane(connection.get, () => connection.drop(), options);
+  const queue = openWriteQueue(connection.get, () => connection.drop(), options);
   onTestFinished(async () => {
-    await lane.close();
+    await queue.close();
     await connection.close();
   });
-  return lane;
+  return queue;
 }
 
 const CHANGE = {
@@ -48,15 +48,15 @@ const CHANGE = {
   text: `WITH ${givenIn(3, 'tenant integer')},
     made AS (INSERT INTO vault.purge (tenant, since) SELECT tenant, 0 FROM given
       ON CONFLICT (tenant) DO NOTHING RETURNING tenant),
-    changed AS MATERIALIZED (SELECT place FROM given JOIN made USING (tenant)), ${entriesOf('changed')}
+    changed AS MATERIALIZED (SELECT ordinal FROM given JOIN made USING (tenant)), ${entriesOf('changed')}
     SELECT count(*) FROM changed`,
 };
 
-/** Returns a member that adds a row with this number, and refuses if there is one. */
-export function memberOf(
+/** Returns a write that adds a row with this number, and refuses if there is one. */
+export function writeOf(
   row: number,
-  parts: Partial<LaneMember<'made' | 'refused'>> = {},
-): LaneMember<'made' | 'refused'> {
+  parts: Partial<QueuedWrite<'made' | 'refused'>> = {},
+): QueuedWrite<'made' | 'refused'> {
   return {
     audit: entry(`row ${row}`),
     written: 'made',

@@ -35,10 +35,10 @@ interface RunOptions {
  * The folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not search
  * the command input in `given/`.
  */
-export interface Place {
+export interface Workspace {
   readonly file: string;
   readonly keyFile: string;
-  /** A text in the environment of every process that this place starts. It identifies these processes. */
+  /** A text in the environment of every process that this workspace starts. It identifies these processes. */
   readonly marker: string;
   inside(name: string): string;
   given(name: string, content?: string | Uint8Array): string;
@@ -52,7 +52,7 @@ export interface Place {
   remove(): void;
 }
 
-export function makePlace(): Place {
+export function makeWorkspace(): Workspace {
   const folder = mkdtempSync(join(tmpdir(), 'vault-leakage-'));
   const inside = (name: string) => join(folder, name);
   for (const name of [

@@ -2,22 +2,22 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FaultCode } from '../../src/contract/faults.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import type { VaultPlace } from '../../src/vault/place.ts';
+import type { VaultLocation } from '../../src/vault/location.ts';
 import { createVault, type Vault } from '../../src/vault/vault.ts';
 import { type KeptTable, keepRows, putBack } from './put-back.ts';
 import { tamperFile } from './tamper-file.ts';
 import { copyFrom } from './tamper-foreign.ts';
 
-/** The places of the vaults of a check, in files or databases. A place is known by its name. */
-export interface TamperPlaces {
-  /** Returns the name of a place: the path of a file in the folder, or the name of a database. */
+/** The locations of the vaults of a check, in files or databases. A location is known by its name. */
+export interface TamperLocations {
+  /** Returns the name of a location: the path of a file in the folder, or the name of a database. */
   nameIn(folder: string, title: string): string;
-  at(name: string): VaultPlace;
-  /** The faults that report a place without a sound vault, besides those of every vault. */
+  at(name: string): VaultLocation;
+  /** The faults that report a location without a sound vault, besides those of every vault. */
   readonly refusals: readonly FaultCode[];
   /** The problems that report an altered vault. */
   readonly problems: readonly string[];
-  /** Returns the flags of the command line that name the place. */
+  /** Returns the flags of the command line that name the location. */
   flags(name: string): readonly string[];
   /** Creates a vault and opens it. Resolves to it and to its first API key. */
   create(
@@ -29,7 +29,7 @@ export interface TamperPlaces {
   remove(name: string): Promise<void>;
   /** Runs SQL on a closed vault, without its key. `other` names another vault, whose tables the SQL calls `other`. */
   alter(name: string, sql: string, other?: string): Promise<void>;
-  /** Keeps the rows of a closed vault, for `putBack` in this place or a later copy of it. */
+  /** Keeps the rows of a closed vault, for `putBack` in this location or a later copy of it. */
   keep(name: string): Promise<readonly KeptTable[]>;
   /** Restores older rows of these tables and their counters. Default: of all tables. */
   putBack(name: string, kept: readonly KeptTable[], tables?: readonly string[]): Promise<void>;
@@ -37,7 +37,7 @@ export interface TamperPlaces {
 
 const PARTS = ['', '-wal', '-shm'];
 
-export const FILE_PLACES: TamperPlaces = {
+export const FILE_LOCATIONS: TamperLocations = {
   nameIn: (folder, title) => join(folder, `${title}.db`),
   at: (file) => ({ file }),
   refusals: [],
@@ -48,7 +48,7 @@ export const FILE_PLACES: TamperPlaces = {
     return { vault, key: application.key ?? '' };
   },
   async copy(from, to) {
-    await FILE_PLACES.remove(to);
+    await FILE_LOCATIONS.remove(to);
     copyFileSync(from, to);
   },
   async remove(file) {

@@ -1,13 +1,13 @@
 import type { SealedRow } from '../../core/audit/ports.ts';
 import { clearTimeout, setTimeout } from '../../core/timers.ts';
-import { Undo } from '../rows/undo.ts';
+import { Rollback } from '../rows/rollback.ts';
 import { findWritten, HEAD_ROW, openTransaction, requireWitnesses } from './audit-head.ts';
-import type { Answers, Bound, Change, LaneMember } from './connections.ts';
-import { type Prepared, prepare, sendAll } from './lane-members.ts';
+import type { Answers, Bound, Change, QueuedWrite } from './connections.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
+import { type Prepared, prepare, sendAll } from './queued-writes.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
-/** The outcome of a task in a transaction. `hasChanged` is false if a member wrote no entry. */
+/** The outcome of a task in a transaction. `hasChanged` is false if a write added no entry. */
 export type TaskOutcome = { readonly hasChanged?: boolean } & (
   | { readonly result: unknown }
   | { readonly error: unknown }
@@ -31,28 +31,28 @@ export class CommitLost extends Error {
 }
 
 /**
- * Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock: half
- * a second if this process is stopped meanwhile. A repeated transaction has more time, for slow networks.
+ * Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock:
+ * half a second if this process is stopped meanwhile. A repeated transaction has more time, for slow networks.
  */
 function beginFor(limit: string, isRepeated = false): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on;
       SET LOCAL statement_timeout TO '${limit}'; SET LOCAL lock_timeout TO '4s';
       SET LOCAL idle_in_transaction_session_timeout TO '${isRepeated ? '5s' : '500ms'}'`;
 }
-const GROUP_LIMIT = '5s';
+const BATCH_LIMIT = '5s';
 const CHANGE_LIMIT = '60s';
 const ROLLBACK = 'ROLLBACK';
 
 /** The times after which a silent connection is cut, in milliseconds. They exceed the limits on the server. */
-const GROUP_LIMIT_MS = 10_000;
+const BATCH_LIMIT_MS = 10_000;
 const CHANGE_LIMIT_MS = 65_000;
 
 /** The SQLSTATE of the statements that follow a failed statement in its transaction. */
 const AFTER_FAILURE = '25P02';
 
 /**
- * Returns the statements that begin a transaction and take the lock of the audit's end. The statement that waits for the
- * lock does not see commits during the wait; later ones do.
+ * Returns the statements that begin a transaction and take the lock of the audit's end. The statement that waits for
+ * the lock does not see commits during the wait; later ones do.
  */
 function beginning(statement: Statement): readonly Bound[] {
   return [
@@ -86,41 +86,41 @@ function isLost(error: PgError): boolean {
 }
 
 /**
- * Returns the outcome of a member. After the loss of a COMMIT, `written` has the entries that exist.
+ * Returns the outcome of a write. After the loss of a COMMIT, `written` has the entries that exist.
  */
 function outcomeOf(
-  { member, at }: Prepared,
+  { write, at }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,
   written?: ReadonlySet<SealedRow>,
 ): TaskOutcome | undefined {
   if (written !== undefined) {
-    // If its entry was not written, the member changed nothing. A member without an entry may run twice.
-    if (member.audit === undefined || !written.has(member.audit)) return undefined;
-    if (answers?.status !== 'fulfilled') return { result: member.written };
+    // If its entry was not written, the write changed nothing. A write without an entry may run twice.
+    if (write.audit === undefined || !written.has(write.audit)) return undefined;
+    if (answers?.status !== 'fulfilled') return { result: write.written };
   }
   try {
     if (answers?.status === 'rejected') throw answers.reason;
-    return member.read(answers?.value ?? [], at);
+    return write.read(answers?.value ?? [], at);
   } catch (error) {
     return { error, hasChanged: false };
   }
 }
 
 /**
- * Runs members in one transaction. Sends all statements, from BEGIN to COMMIT, in one write: no other process waits for
- * this one. Rejects with the first error after a rollback, or with `CommitLost`.
+ * Runs writes in one transaction. Sends all statements, from BEGIN to COMMIT, in one message: no other process waits
+ * for this one. Rejects with the first error after a rollback, or with `CommitLost`.
  */
-export function runGroup(
+export function runBatch(
   client: SqlClient,
-  members: readonly LaneMember<unknown>[],
+  writes: readonly QueuedWrite<unknown>[],
   isRepeated?: boolean,
 ): Promise<Outcomes> {
-  return within(client, GROUP_LIMIT_MS, async () => {
-    const prepared = prepare(members, { drafts: true });
-    const drafts = members.flatMap(({ audit }) => audit ?? []);
+  return within(client, BATCH_LIMIT_MS, async () => {
+    const prepared = prepare(writes, { drafts: true });
+    const drafts = writes.flatMap(({ audit }) => audit ?? []);
     const send = ([statement, values]: Bound) => client.run(statement, values);
     const [begun, answers, committed] = await Promise.all([
-      Promise.allSettled([...beginning(beginFor(GROUP_LIMIT, isRepeated)), ...requireWitnesses(drafts)].map(send)),
+      Promise.allSettled([...beginning(beginFor(BATCH_LIMIT, isRepeated)), ...requireWitnesses(drafts)].map(send)),
       Promise.allSettled(sendAll(client.run, prepared)),
       client.commit().then(
         () => undefined,
@@ -154,7 +154,7 @@ export function runChange(client: SqlClient, change: Change<unknown>, isRepeated
       });
     } catch (error) {
       if (error instanceof PgError) throw error;
-      return [error instanceof Undo ? { result: error.result } : { error }];
+      return [error instanceof Rollback ? { result: error.result } : { error }];
     }
     try {
       await client.commit();
@@ -172,10 +172,10 @@ export function runChange(client: SqlClient, change: Change<unknown>, isRepeated
 export function findSettled(client: SqlClient, drafts: readonly SealedRow[]): Promise<ReadonlySet<SealedRow>> {
   const find = async () => {
     // The lost transaction holds the lock until its end.
-    for (const [statement, values] of beginning(beginFor(GROUP_LIMIT))) await client.run(statement, values);
+    for (const [statement, values] of beginning(beginFor(BATCH_LIMIT))) await client.run(statement, values);
     const written = await findWritten(client.run, drafts);
     await client.commit();
     return written;
   };
-  return within(client, GROUP_LIMIT_MS, () => orRollBack(client, find));
+  return within(client, BATCH_LIMIT_MS, () => orRollBack(client, find));
 }

@@ -11,11 +11,11 @@ import { makeMemoryFolder } from './memory-folder.ts';
 import { COUNTERS } from './put-back.ts';
 
 /** The vault of one history. */
-export interface HistoryPlace {
+export interface HistoryLocation {
   /** Opens it for the holder of its key. */
   readonly holder: KeyHolderOptions;
   open(settings: VaultSettings): Promise<Vault>;
-  /** Removes all tokens of a tenant. Absent if the place cannot. */
+  /** Removes all tokens of a tenant. Absent if the location cannot. */
   reset?(tenantId: string, clock: Clock): Promise<unknown>;
   /** Reads all rows without the key. */
   read(): Promise<VaultRows>;
@@ -25,12 +25,12 @@ export interface HistoryPlace {
 }
 
 /** Copies of a new vault, whose tenant was created at `start`. */
-export interface HistoryPlaces {
+export interface HistoryLocations {
   readonly start: number;
   readonly tenantId: string;
   /** The API key of the first management application. */
   readonly management: string;
-  create(): Promise<HistoryPlace>;
+  create(): Promise<HistoryLocation>;
   remove(): Promise<void>;
 }
 
@@ -48,8 +48,8 @@ const toValue = (value: unknown) =>
 const mapped = (row: Columns, convert: (value: unknown) => unknown): Columns =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, convert(value)]));
 
-/** Creates a vault file in memory. The places are its copies. */
-export async function filePlaces(): Promise<HistoryPlaces> {
+/** Creates a vault file in memory. The locations are its copies. */
+export async function fileLocations(): Promise<HistoryLocations> {
   const folder = makeMemoryFolder();
   const start = Date.UTC(2026, 2, 1, 9, 30);
   const times = { wall: () => start, running: () => start };
@@ -63,7 +63,7 @@ export async function filePlaces(): Promise<HistoryPlaces> {
   await vault.close();
   const Database = await loadDriver();
 
-  async function create(): Promise<HistoryPlace> {
+  async function create(): Promise<HistoryLocation> {
     const file = join(folder.path, 'history.db');
     for (const part of ['-wal', '-shm']) rmSync(`${file}${part}`, { force: true });
     copyFileSync(first, file);

@@ -3,27 +3,27 @@ import { runningTime } from '../../core/running-time.ts';
 import { nextTick } from '../../core/timers.ts';
 import { COMMITS } from '../rows/channels.ts';
 import { findWritten } from './audit-head.ts';
-import type { Change, Connections, LaneMember } from './connections.ts';
-import { CommitLost, findSettled, type Outcomes, runChange, runGroup, type TaskOutcome } from './lane-transaction.ts';
+import type { Change, Connections, QueuedWrite } from './connections.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
+import { CommitLost, findSettled, type Outcomes, runBatch, runChange, type TaskOutcome } from './write-transaction.ts';
 
-/** The maximum number of members in a transaction. */
-const GROUP_SIZE = 64;
+/** The maximum number of writes in a transaction. */
+const BATCH_SIZE = 64;
 
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
-/** A member of a group, or a change that runs alone. */
+/** A write of a batch, or a change that runs alone. */
 interface Work {
-  readonly member?: LaneMember<unknown>;
+  readonly write?: QueuedWrite<unknown>;
   readonly change?: Change<unknown>;
 }
 
 interface Task extends Work {
   readonly deadline: number;
   readonly settle: (outcome: TaskOutcome) => void;
-  /** Whether the task runs alone: a change, or a member of a group that has failed. */
+  /** Whether the task runs alone: a change, or a write of a batch that has failed. */
   isAlone: boolean;
   /** Whether a COMMIT of the task was not answered, and did not arrive before the audit was read. */
   wasLost: boolean;
@@ -32,44 +32,44 @@ interface Task extends Work {
 }
 
 /** Returns the key of the tasks that can share a statement with this one; empty without one. */
-function keyOf({ member }: Task): string {
-  return member?.shared?.key ?? '';
+function keyOf({ write }: Task): string {
+  return write?.shared?.key ?? '';
 }
 
 function settleAs(outcome: TaskOutcome, tasks: readonly Task[]): void {
   for (const { settle } of tasks) settle(outcome);
 }
 
-export interface LaneOptions {
+export interface WriteQueueOptions {
   /** How long a write waits for the database, in milliseconds. */
   readonly deadlineMs?: number | undefined;
 }
 
 /** The writes of a process. */
-export type Lane = Pick<Connections, 'change' | 'join' | 'close'>;
+export type WriteQueue = Pick<Connections, 'change' | 'join' | 'close'>;
 
 /**
- * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a
+ * Runs the writes of a process on one connection, one transaction after the other. Writes that wait together share a
  * transaction:
  *
- *     begin · lock the end of the audit · member … member · COMMIT
+ *     begin · lock the end of the audit · write … write · COMMIT
  *
- * - All statements are sent in one write. The database numbers and links the entries under the lock, so no process waits
+ * - All statements are sent in one message. The database numbers and links the entries under the lock, so no process waits
  *   for the round trips of another.
  * - Neighbours that create, patch or remove tokens of one tenant share a statement.
  * - A write resolves after its COMMIT. A change runs alone.
- * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,
+ * - When a batch fails, its writes run one by one. After a temporary failure, a task runs again until its deadline,
  *   and then rejects with `vault_busy`.
  * - When the answer to COMMIT is lost, the audit shows which changes were made. If the audit cannot be read before the
  *   deadline, the tasks reject with `write_unsettled`. A COMMIT that arrives even later is found when the task is refused.
  * - If the database lacks an entry that their entries name, as after a failover that lost commits, the tasks reject with
  *   `write_conflict`.
  */
-export function openLane(
+export function openWriteQueue(
   connect: () => Promise<SqlClient>,
   dropAll: () => void,
-  { deadlineMs = DEADLINE_MS }: LaneOptions = {},
-): Lane {
+  { deadlineMs = DEADLINE_MS }: WriteQueueOptions = {},
+): WriteQueue {
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
@@ -81,7 +81,7 @@ export function openLane(
       const settle: Task['settle'] = (outcome) =>
         'error' in outcome ? reject(outcome.error) : resolve(outcome.result as T);
       const deadline = runningTime() + deadlineMs;
-      waiting.push({ ...work, settle, deadline, isAlone: !work.member, wasLost: false, wasTried: false });
+      waiting.push({ ...work, settle, deadline, isAlone: !work.write, wasLost: false, wasTried: false });
       draining ??= drain();
     });
   }
@@ -98,17 +98,17 @@ export function openLane(
   }
 
   /**
-   * Removes the tasks of the next transaction from the queue: one change, or several members. Only neighbours can share a
-   * statement, so members of a key are together.
+   * Removes the tasks of the next transaction from the queue: one change, or several writes. Only neighbours can share a
+   * statement, so writes of a key are together.
    */
   function takeNext(): readonly Task[] {
     if (waiting[0]?.isAlone === true) return waiting.splice(0, 1);
     const end = waiting.findIndex(({ isAlone }) => isAlone);
-    const taken = waiting.splice(0, Math.min(GROUP_SIZE, end === -1 ? GROUP_SIZE : end));
+    const taken = waiting.splice(0, Math.min(BATCH_SIZE, end === -1 ? BATCH_SIZE : end));
     return [...Map.groupBy(taken, keyOf).values()].flat();
   }
 
-  /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
+  /** Runs the next transaction. Resolves to false if the queue must pause before the next attempt. */
   async function runNext(): Promise<boolean> {
     const tasks = takeNext();
     const begun = runningTime();
@@ -155,12 +155,12 @@ export function openLane(
   async function run(tasks: readonly Task[]): Promise<Outcomes> {
     const client = await connect();
     const { change } = tasks[0] ?? {};
-    const members = tasks.flatMap(({ member }) => member ?? []);
+    const writes = tasks.flatMap(({ write }) => write ?? []);
     const isRepeated = tasks.some(({ wasTried }) => wasTried);
     for (const task of tasks) task.wasTried = true;
     try {
       const outcomes = await (change === undefined
-        ? runGroup(client, members, isRepeated)
+        ? runBatch(client, writes, isRepeated)
         : runChange(client, change, isRepeated));
       return await foundLate(client, tasks, outcomes);
     } catch (error) {
@@ -170,16 +170,16 @@ export function openLane(
     }
   }
 
-  /** Replaces refusals of members whose earlier COMMIT arrived after all. */
+  /** Replaces refusals of writes whose earlier COMMIT arrived after all. */
   async function foundLate(client: SqlClient, tasks: readonly Task[], outcomes: Outcomes): Promise<Outcomes> {
     const late = (at: number) =>
-      tasks[at]?.wasLost && outcomes[at]?.hasChanged === false ? tasks[at]?.member : undefined;
+      tasks[at]?.wasLost && outcomes[at]?.hasChanged === false ? tasks[at]?.write : undefined;
     const drafts = tasks.flatMap((_, at) => late(at)?.audit ?? []);
     if (drafts.length === 0) return outcomes;
     const written = await findWritten(client.run, drafts);
     return outcomes.map((outcome, at) => {
-      const member = late(at);
-      return member?.audit && written.has(member.audit) ? { result: member.written } : outcome;
+      const write = late(at);
+      return write?.audit && written.has(write.audit) ? { result: write.written } : outcome;
     });
   }
 
@@ -192,7 +192,7 @@ export function openLane(
   }
 
   return {
-    join: (member) => submit({ member }),
+    join: (write) => submit({ write }),
     change: (change) => submit({ change }),
     async close() {
       isClosed = true;

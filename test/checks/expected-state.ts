@@ -20,7 +20,7 @@ interface Batch {
 type Found = { readonly data: unknown; readonly metadata: unknown } | undefined;
 
 /** Records what was sent to the vault and what it acknowledged, and compares reads with that. */
-export interface Ledger {
+export interface ExpectedState {
   /** Returns a number that no earlier write used. */
   nextVersion(): number;
   sends(id: string, state: State): void;
@@ -52,8 +52,8 @@ export interface Ledger {
   };
 }
 
-/** Creates an empty ledger. `trusting` counts a write as acknowledged when it is sent. */
-export function createLedger(trusting: boolean): Ledger {
+/** Creates an empty expected state. `trusting` counts a write as acknowledged when it is sent. */
+export function createExpectedState(trusting: boolean): ExpectedState {
   const entries = new Map<string, Entry>();
   const violations: string[] = [];
   let versions = 0;

@@ -1,22 +1,22 @@
 import { Client, type QueryResult } from 'pg';
 import { TABLE_NAMES } from '../../../src/store/postgres/schema.ts';
-import { parseStore } from '../../../src/vault/place.ts';
+import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault, openStoreVault } from '../../../src/vault/store-vault.ts';
 import type { TestServer } from '../../postgres/start-postgres.ts';
-import type { TamperPlaces } from '../tamper-places.ts';
+import type { TamperLocations } from '../tamper-locations.ts';
 
 /** The schema with the rows that `keep` keeps. */
 const KEPT = 'kept';
 
-/** Places of vaults in the databases of a server. Their names are those of the databases. */
-export interface StorePlaces extends TamperPlaces {
+/** Locations of vaults in the databases of a server. Their names are those of the databases. */
+export interface StoreLocations extends TamperLocations {
   /** Resolves to the rows of a query. */
   query(name: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
-export function storePlaces({ port }: TestServer): StorePlaces {
+export function storeLocations({ port }: TestServer): StoreLocations {
   const urlOf = (name: string) => `postgres://postgres@127.0.0.1:${port}/${name}?sslmode=disable`;
-  const at: TamperPlaces['at'] = (name) => ({ store: parseStore(urlOf(name), false) });
+  const at: TamperLocations['at'] = (name) => ({ store: parseStore(urlOf(name), false) });
 
   async function query(name: string, sql: string, values: readonly unknown[] = []) {
     const client = new Client({ host: '127.0.0.1', port, user: 'postgres', database: name });

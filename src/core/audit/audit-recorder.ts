@@ -20,9 +20,13 @@ export interface ChangeResult extends Partial<Omit<ReplyContents, 'status'>> {
 }
 
 /** The audit of one call. The handler reports the records, and the dispatcher reports the outcome. */
-export type Trail = ReturnType<typeof createTrail>;
+export type AuditRecorder = ReturnType<typeof createAuditRecorder>;
 
-export function createTrail(audit: Audit, call: Call, { application, key }: Pick<Identity, 'application' | 'key'>) {
+export function createAuditRecorder(
+  audit: Audit,
+  call: Call,
+  { application, key }: Pick<Identity, 'application' | 'key'>,
+) {
   const { id, tenant_id } = application.record;
   const { name } = application.details;
   const { operation, peer } = call;
@@ -43,6 +47,8 @@ export function createTrail(audit: Audit, call: Call, { application, key }: Pick
   const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
   /** Returns the id in the path of the call; that of the application for a call about its keys. */
   const named = () => Object.values({ ...call.params, key_id: '' }).filter((one) => one !== '' && mayBeId(one));
+  // A call without a change has reported the records that it shows.
+  const hasChanged = () => facts.effect !== 'none' && !seen;
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
@@ -79,13 +85,16 @@ export function createTrail(audit: Audit, call: Call, { application, key }: Pick
       seen = { entities, revealed };
     },
 
+    /** Returns whether a successful call has changed something. */
+    hasChanged,
+
     /**
      * Reports success. Records the read if the audit's level requires it; returns undefined when nothing is recorded.
      * Rejects with the store's problems.
      */
     finish(): Promise<void> | undefined {
-      // A change has already written its entry. A call without a change has reported the records that it shows.
-      if (facts.effect !== 'none' && !seen) return undefined;
+      // A change has already written its entry.
+      if (hasChanged()) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
       return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));
     },

@@ -1,6 +1,6 @@
-import type { Connections, LaneMember, Run, Transaction } from '../../src/store/postgres/connections.ts';
+import type { Connections, QueuedWrite, Run, Transaction } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
-import { runAlone } from '../../src/store/postgres/lane-members.ts';
+import { runAlone } from '../../src/store/postgres/queued-writes.ts';
 import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
 import { tokenWrites } from '../../src/store/postgres/token-writes.ts';
 
@@ -23,20 +23,20 @@ const UNUSED: Connections = {
 type Writes = ReturnType<typeof tokenWrites>;
 type Changes = ReturnType<typeof sweepMethods> & Writes;
 
-/** Returns the lane member by which the store would make a change. */
-export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise<LaneMember<T>> {
-  const { promise, resolve } = Promise.withResolvers<LaneMember<never>>();
-  const join: Connections['join'] = (member) => {
-    resolve(member as LaneMember<never>);
+/** Returns the queued write by which the store would make a change. */
+export async function writeOf<T>(call: (writes: Writes) => Promise<T>): Promise<QueuedWrite<T>> {
+  const { promise, resolve } = Promise.withResolvers<QueuedWrite<never>>();
+  const join: Connections['join'] = (write) => {
+    resolve(write as QueuedWrite<never>);
     return new Promise(() => undefined);
   };
   call(tokenWrites({ ...UNUSED, join }, containerSets(UNUSED))).catch(() => undefined);
   return promise;
 }
 
-/** Returns the statements of a lane member, which writes no entry. */
-export function workOf<T>(member: LaneMember<T>): Work<T> {
-  return async (run) => runAlone(transactionOf(run), member);
+/** Returns the statements of a queued write, which adds no entry. */
+export function workOf<T>(write: QueuedWrite<T>): Work<T> {
+  return async (run) => runAlone(transactionOf(run), write);
 }
 
 /** Returns a transaction that writes neither entries nor replies. */
@@ -54,7 +54,7 @@ export function transactionOf(run: Run): Transaction {
 export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
   return (run) => {
     const change: Connections['change'] = (work) => work(transactionOf(run));
-    const join: Connections['join'] = (member) => change((transaction) => runAlone(transaction, member));
+    const join: Connections['join'] = (write) => change((transaction) => runAlone(transaction, write));
     const connections: Connections = { ...UNUSED, readSlow: run, change, join };
     return call({ ...tokenWrites(connections, containerSets(connections)), ...sweepMethods(connections) });
   };

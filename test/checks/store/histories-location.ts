@@ -1,16 +1,16 @@
 import { Client } from 'pg';
 import { TABLE_NAMES } from '../../../src/store/postgres/schema.ts';
-import { parseStore } from '../../../src/vault/place.ts';
+import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault, openStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres } from '../../postgres/start-postgres.ts';
-import { CREDENTIAL, type HistoryPlace, type HistoryPlaces } from '../histories-place.ts';
+import { CREDENTIAL, type HistoryLocation, type HistoryLocations } from '../histories-location.ts';
 import { groupRows, spreadRows } from '../histories-rows.ts';
 
 const NAME = 'history';
 /** The schema with the rows of the new vault. */
 const KEPT = 'kept';
 
-/** The tables with records, in the order of writing: of two rows at one place, the first stays. */
+/** The tables with records, in the order of writing: of two rows at one position, the first stays. */
 const TABLES = [
   ...['header', 'tenant', 'tenant_key', 'application', 'application_key', 'token', 'token_index', 'container_set'],
   ...['audit', 'audit_index'],
@@ -51,8 +51,8 @@ const RESTORE = [
   ),
 ].join('\n');
 
-/** Starts a server and creates a vault in it. Each place begins with its rows. */
-export async function storePlaces(): Promise<HistoryPlaces> {
+/** Starts a server and creates a vault in it. Each location begins with its rows. */
+export async function storeLocations(): Promise<HistoryLocations> {
   const server = await startPostgres({
     settings: { fsync: 'off', full_page_writes: 'off', jit: 'off', autovacuum: 'off' },
   });
@@ -72,7 +72,7 @@ export async function storePlaces(): Promise<HistoryPlaces> {
   const client = await connectTo(NAME);
   await client.query(KEEP);
 
-  async function create(): Promise<HistoryPlace> {
+  async function create(): Promise<HistoryLocation> {
     await client.query(RESTORE);
     return {
       holder: at,

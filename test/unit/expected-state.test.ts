@@ -1,25 +1,25 @@
 import { expect, it } from 'vitest';
-import { createLedger } from '../checks/kill-ledger.ts';
+import { createExpectedState } from '../checks/expected-state.ts';
 
 const IDS = ['one', 'two', 'three'];
 const token = (version: number) => ({ data: { left: version, right: version }, metadata: { version: `${version}` } });
 
-/** Sends a batch of three tokens and finds some of them. Returns the ledger. */
+/** Sends a batch of three tokens and finds some of them. Returns the expected state. */
 function batchOf(found: readonly string[], isAcknowledged = false) {
-  const ledger = createLedger(false);
-  ledger.sendsBatch(IDS, 1);
-  if (isAcknowledged) ledger.acknowledgesBatch(IDS, 1);
-  for (const id of IDS) ledger.finds(id, found.includes(id) ? token(1) : undefined);
-  return ledger;
+  const expected = createExpectedState(false);
+  expected.sendsBatch(IDS, 1);
+  if (isAcknowledged) expected.acknowledgesBatch(IDS, 1);
+  for (const id of IDS) expected.finds(id, found.includes(id) ? token(1) : undefined);
+  return expected;
 }
 
 it.each([
   ['all', IDS, 1],
   ['none', [], 0],
 ] as const)('accepts %s of an unanswered batch', (_, found, unanswered_batches) => {
-  const ledger = batchOf(found);
-  expect(ledger.violations()).toEqual([]);
-  expect(ledger.figures()).toMatchObject({ acknowledged: 0, half: 0, batches: 1, unanswered_batches });
+  const expected = batchOf(found);
+  expect(expected.violations()).toEqual([]);
+  expect(expected.figures()).toMatchObject({ acknowledged: 0, half: 0, batches: 1, unanswered_batches });
 });
 
 it.each([[['one']], [['three']], [['one', 'two']], [['two', 'three']]])(
