@@ -9,9 +9,11 @@ export interface ThreadedStore extends FileStore {
   startThread(): Promise<void>;
 }
 
-/** A commit on this thread that takes longer sends the writes of the next `SLOW_FOR_MS` to the other thread. */
+/** If commits on this thread take longer on average, the writes of the next `SLOW_FOR_MS` go to the other thread. */
 const SLOW_MS = 2;
 const SLOW_FOR_MS = 1_000;
+/** The share of the latest commit in the average, and the maximum that one commit counts, in milliseconds. */
+const [LATEST, MAX_COUNTED_MS] = [0.1, 10];
 
 /**
  * Returns a store that writes tokens and the audit in another thread while several writes are under way: a commit waits
@@ -25,6 +27,8 @@ export function threadedStore(session: Session, start: () => Promise<Writer>): T
   let underWay = 0;
   /** The time until which single writes go to the other thread. */
   let slowUntil = 0;
+  /** The average duration of the commits on this thread, in milliseconds. */
+  let averageMs = 0;
   let isClosing = false;
 
   function startThread(): Promise<void> {
@@ -53,7 +57,8 @@ export function threadedStore(session: Session, start: () => Promise<Writer>): T
     } finally {
       underWay -= 1;
       const now = runningTime();
-      if (now - began > SLOW_MS) slowUntil = now + SLOW_FOR_MS;
+      averageMs += LATEST * (Math.min(now - began, MAX_COUNTED_MS) - averageMs);
+      if (averageMs > SLOW_MS) slowUntil = now + SLOW_FOR_MS;
     }
   }
 
