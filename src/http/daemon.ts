@@ -12,6 +12,7 @@ import { fitsSocket } from '../core/socket-path.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
+import { noteEnds } from './has-left.ts';
 import { createHostCheck, hostOf, urlHost } from './own-hosts.ts';
 import { listenOnSocket } from './own-socket.ts';
 import { notePeers, peerOf } from './peer-of.ts';
@@ -155,6 +156,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const turns = takeTurns(receive);
   const connection = tls === undefined ? 'connection' : 'secureConnection';
   notePeers(server, connection);
+  noteEnds(server, connection);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 

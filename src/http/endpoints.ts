@@ -7,9 +7,9 @@ import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit, type Rate } from '../core/rate-limit.ts';
-import { runningTime } from '../core/running-time.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
+import { hasLeft } from './has-left.ts';
 import { networkOf } from './network-of.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQueryString } from './parse-query-string.ts';
@@ -138,7 +138,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       readBody: body?.read,
       fromBrowser: cors.isFromBrowser(request) || undefined,
       peer: isOwnMachine(peer) ? undefined : peer,
-      isAbandoned: leaveWatch(response),
+      isAbandoned: () => hasLeft(response),
       onCaller: (known: string, account: string) => {
         if (applicationId === undefined) refused = countCall?.(account);
         applicationId = known;
@@ -208,23 +208,6 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
 export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
   const sent = headers[name];
   return typeof sent === 'string' ? sent : undefined;
-}
-
-/** How long after a client closed its sending side it may still wait for a reply, in milliseconds. */
-const HALF_CLOSED_MS = 500;
-
-/**
- * Returns a function that returns whether a client has left. A client that ends and one that only closes its sending side
- * (`printf … | nc`) look alike until the daemon writes.
- */
-export function leaveWatch(response: Pick<ServerResponse, 'destroyed' | 'req'>, now = runningTime): () => boolean {
-  let closedAt: number | undefined;
-  return () => {
-    if (response.destroyed) return true;
-    if (!response.req.socket.readableEnded) return false;
-    closedAt ??= now();
-    return now() - closedAt >= HALF_CLOSED_MS;
-  };
 }
 
 const NO_CODING = ['Accept-Encoding', 'identity'] as const;
