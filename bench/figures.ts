@@ -23,7 +23,7 @@ type Figures = Readonly<Record<string, Figure>> & {
   readonly target?: number | undefined;
 };
 
-/** What a case of the benchmark resolves to. */
+/** The result of a case of the benchmark. */
 export interface CaseResult {
   readonly title: string;
   readonly rows: readonly Line[];

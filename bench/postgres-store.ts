@@ -46,7 +46,7 @@ interface Written {
   readonly audit: AuditDraft;
 }
 
-/** What the measurements of one store share. */
+/** The parts that all measurements of one store use. */
 interface Parts {
   readonly server: BenchServer;
   readonly store: Store;

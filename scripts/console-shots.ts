@@ -99,7 +99,7 @@ const APPLICATIONS = [
   { name: 'web-checkout', type: 'public', permissions: ['token:create'] },
 ];
 
-/** What the daemon writes to its ready file. */
+/** The content of a daemon's ready file. */
 interface ReadyVault {
   readonly url: string;
   readonly ui: string;

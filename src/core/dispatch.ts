@@ -74,6 +74,8 @@ export function createDispatch(context: Context) {
     const work = new Work(identity.account, context.replies, call.isAbandoned);
     const recorder = createAuditRecorder(context.audit, call, identity);
     try {
+      // The call may have waited for its tick.
+      work.endIfAbandoned();
       const row = OPERATIONS[call.operation];
       throwIf(refusal(identity, row, call));
       const sending = call.readBody?.(identity.account) ?? call;

@@ -50,7 +50,7 @@ export interface Identity {
   readonly key: ApplicationKeyRecord;
   readonly tenant: OpenedTenant;
   readonly grants: Grants;
-  /** What the caller uses is counted for this account (`accountOf`). */
+  /** The account for which the use of the caller is counted (`accountOf`). */
   readonly account: string;
 }
 

@@ -16,7 +16,7 @@ const CALL_STEPS = 400 * EXPRESSION_STEPS.base;
 /** Values and replies of at most this many bytes are not counted. */
 const SMALL_BYTES = 64 * 1024;
 
-/** What one call uses: slices of ticks of the event loop, steps of expressions, and bytes of its reply. */
+/** The use of one call: slices of ticks of the event loop, steps of expressions, and bytes of its reply. */
 export class Work {
   readonly account: string;
   /** Returns whether the client has left, so that nobody waits for the reply. */

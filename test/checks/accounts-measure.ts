@@ -17,7 +17,7 @@ const MIN_ROUNDS = { quick: 1, full: 2 } as const;
 /** How long a client stays in the second attack, and the time after which its work must have ended. */
 const [STAY_MS, LEAVING_MS, WATCHED_MS] = [400, 1_000, 500];
 
-/** What an attack costs the daemon and others. Times are in seconds, except `waitMs` and `machineMs`. */
+/** The costs of an attack, for the daemon and for others. Times are in seconds, except `waitMs` and `machineMs`. */
 export interface Cost {
   readonly waitMs: number;
   /** The longest wait before the attack, or of a caller of a bare server during it: the share of the machine. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const SENDER = fileURLToPath(new URL('accounts-sender.mjs', import.meta.url));
 
-/** What an attack sends. */
+/** The requests of an attack. */
 export interface Traffic {
   readonly port: number;
   readonly connections: number;

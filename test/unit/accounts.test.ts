@@ -1,6 +1,6 @@
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
-import type { Reply } from '../../src/contract/call.ts';
+import type { Call, Reply } from '../../src/contract/call.ts';
 import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { openTestStore } from '../test-store.ts';
 import { type Core, openCore, rule } from './core-fixture.ts';
@@ -17,12 +17,14 @@ const CREATING = {
 };
 
 /** Calls as a daemon does, and resolves to the reply, whose client has not read it. */
-async function ask({ vault }: Core, apiKey: string, id: string): Promise<Reply> {
+async function take({ vault }: Core, call: Omit<Call, 'query'>): Promise<Reply> {
   await vault.ready();
   return new Promise((resolve) => {
-    vault.take({ operation: 'getToken', apiKey, params: { id }, query: [] }, resolve);
+    vault.take({ query: [], ...call }, resolve);
   });
 }
+
+const ask = (core: Core, apiKey: string, id: string) => take(core, { operation: 'getToken', apiKey, params: { id } });
 
 it('unread replies of one account stay below 32 MiB, and others get theirs', async () => {
   const core = await openCore({ limits: { body: 4 * MIB } });
@@ -37,6 +39,26 @@ it('unread replies of one account stay below 32 MiB, and others get theirs', asy
   first.sent?.();
   unread[0]?.sent?.();
   expect((await next).status).toBe(200);
+});
+
+it('a batch is prepared while an earlier one of its account is written', async () => {
+  let begun = 0;
+  const { promise: written, resolve: write } = Promise.withResolvers<void>();
+  const core = await openCore({
+    storeOf: async (header) => {
+      const file = await openTestStore(header);
+      const insertTokens: typeof file.insertTokens = async (...batch) => {
+        begun += 1;
+        if (begun === 2) write();
+        await written;
+        return file.insertTokens(...batch);
+      };
+      return { ...file, insertTokens };
+    },
+  });
+  const tokenize = () => core.own('tokenize', { body: [{ type: 'token', data: 1 }] });
+  const replies = await Promise.all([tokenize(), tokenize()]);
+  expect(replies.map(({ status }) => status)).toEqual([201, 201]);
 });
 
 it('a small reply does not count', async () => {
@@ -93,9 +115,18 @@ it('the reply to a create waits for no room, because the token exists; an update
   const id = await core.token({ type: 'token', data: 'x'.repeat(3_250_000) });
   const grown = await core.token({ type: 'token', data: 'x'.repeat(3_250_000) });
   const unread: Reply[] = [];
-  for (let n = 0; n < 10; n += 1) unread.push(await ask(core, core.key, id));
-  const made = await core.own('createToken', { body: { type: 'token', data: 1, mask: 'x'.repeat(900_000) } });
-  expect(made.status, made.text).toBe(201);
+  for (let n = 0; n < 7; n += 1) unread.push(await ask(core, core.key, id));
+  const bodyText = JSON.stringify({ type: 'token', data: 1, mask: 'x'.repeat(900_000) });
+  const create = {
+    operation: 'createToken',
+    apiKey: core.key,
+    mediaType: 'application/json',
+    params: {},
+    bodyText,
+  } as const;
+  // All of them have more than 32 MiB.
+  for (let n = 0; n < 16; n += 1) unread.push(await take(core, create));
+  expect(new Set(unread.map(({ status }) => status))).toEqual(new Set([200, 201]));
   let isUpdated = false;
   const updating = core.own('updateToken', { id: grown, body: { metadata: { a: '1' } } });
   void updating.then(() => {
@@ -116,7 +147,9 @@ it('a wait for the log ends when its client has left', async () => {
     ['entity_id', 'none'],
     ['wait', '3'],
   ] as const;
-  const left = { operation: 'listLogs' as const, apiKey: core.management, params: {}, query, isAbandoned: () => true };
+  // It leaves while it waits.
+  const isAbandoned = () => performance.now() - began > 200;
+  const left = { operation: 'listLogs' as const, apiKey: core.management, params: {}, query, isAbandoned };
   expect((await core.client.call(left)).status).toBe(408);
   expect(performance.now() - began).toBeLessThan(1_000);
 });

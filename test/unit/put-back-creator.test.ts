@@ -55,6 +55,24 @@ it('an expiring application is rejected when the row of its creator was put back
 });
 
 it.each([
+  ['application', 'updateApplication', { name: 'a', permissions: ['token:delete'] }],
+  ['tenant', 'updateTenant', { name: 'renamed' }],
+] as const)('a running vault refuses a %s that was put back', async (table, operation, body) => {
+  const { file, management } = await fileVault(0);
+  await used(file, async (vault) => {
+    const first = { name: 'a', type: 'private', permissions: ['token:read'] };
+    const made = await callVault(vault, management, 'createApplication', { body: first });
+    const { id, key }: { readonly id: string; readonly key: string } = made.body;
+    const kept = await keepRows(file);
+    const named = operation === 'updateTenant' ? {} : { id };
+    expect(await callVault(vault, management, operation, { ...named, body })).toMatchObject({ status: 200 });
+    await putBack(file, kept, [table]);
+    // The vault has not seen this key before.
+    expect(await callVault(vault, key, 'listTokens')).toMatchObject(REFUSED);
+  });
+});
+
+it.each([
   [
     'removed',
     "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",

@@ -262,6 +262,16 @@ it.each([
   expect(events).toEqual(Array.from({ length: ticks }, () => 'look'));
 });
 
+it('a call whose client left before its tick reads nothing', async () => {
+  let reads = 0;
+  const { vault, apiKey } = await openRecorded(() => {
+    reads += 1;
+  });
+  const get = { apiKey, params: { id: 'none' } };
+  const replies = await Promise.all([take(vault, { ...get, isAbandoned: () => true }), take(vault, get)]);
+  expect([replies.map(({ status }) => status), reads]).toEqual([[408, 404], 1]);
+});
+
 it('the calls of different keys alternate', async () => {
   let seconds = 1;
   vi.spyOn(process, 'uptime').mockImplementation(() => seconds);

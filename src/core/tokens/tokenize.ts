@@ -54,6 +54,8 @@ async function insertAll(body: Json, members: readonly Member[], caller: Caller,
     // Render the reply before the commit: a reply that is too large must leave nothing in the store.
     const replies = members.map(({ body, duplicate, sealed }) => [body, duplicate?.reply ?? sealed.reply] as const);
     const reply = render(body, new Map(replies), context);
+    // The next batch of the account is prepared during this commit.
+    await caller.work.hold(reply.text.length);
     const added = members.filter(({ duplicate }) => duplicate === undefined);
     if (added.length > 0) {
       const tokens = added.map(({ sealed: { record }, prepared: { indexes, deduplicate } }) => {

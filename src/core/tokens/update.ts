@@ -84,8 +84,8 @@ async function attempt(
   const record = await runSteps(
     readHeld(work, 2 * MAX_DATA, read, (found) => (found === undefined ? 0 : sealedBytes(found))),
   );
-  const turn = work.next();
-  if (turn !== undefined) await turn;
+  const slice = work.next();
+  if (slice !== undefined) await slice;
   if (!record) throw new Problem('token_not_found');
   const { unsealed: before, contents: stored } = openToken(keyring, id, record);
   const { details } = stored;

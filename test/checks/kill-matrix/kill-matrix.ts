@@ -12,7 +12,7 @@ const FEW = 3;
 
 /** The lines of src/ that a test file executes, by file. */
 interface Mapped {
-  /** Of the files that the answer depends on. */
+  /** The hashes of the files that the answer depends on. */
   readonly hashes: Readonly<Record<string, string>>;
   readonly lines: Readonly<Record<string, readonly number[]>>;
   /** Whether it runs the built product. */
