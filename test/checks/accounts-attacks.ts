@@ -9,7 +9,7 @@ export interface Bounds {
   readonly waitMs?: number;
   /** The largest resident memory of the daemon, in MiB. Default: 400 MB. */
   readonly peakMiB?: number;
-  /** The daemon's processor seconds until its last reply. */
+  /** The daemon's processor seconds until its last reply, with no other caller. */
   readonly processor?: number;
   /** The successful replies a second, with as many at once before. */
   readonly rate?: number;

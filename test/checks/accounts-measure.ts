@@ -75,19 +75,20 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
     while (!isAnswered() && !isOver() && ran() < MAX_MS) await sleep(20);
     const seconds = ran() / 1000;
     await stop();
-    const processor = processorSeconds(pid) - used;
+    const besides = processorSeconds(pid) - used;
     const peak = peakMiB(pid);
     sender.end();
+    const isBound = attack.bounds.processor !== undefined;
     return {
       waitMs: honest.waitMs(),
       machineMs: Math.max(idle.waitMs(), bareCaller.waitMs()),
       peakMiB: peak,
-      processor,
+      processor: isBound ? await alone(pid, traffic) : besides,
       seconds,
       refused: honest.refused,
       statuses: sender.statuses(),
       isAnswered: isAnswered(),
-      after: quick && attack.bounds.processor === undefined ? 0 : await leave(pid, traffic),
+      after: quick && !isBound ? 0 : await leave(pid, traffic),
     };
   } catch (error) {
     if (vault.running()) throw error;
@@ -97,6 +98,18 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
     bare.close();
     await vault.kill();
   }
+}
+
+/** Sends the traffic once more, beside no other caller. Resolves to the processor seconds until all replies. */
+async function alone(pid: number, traffic: Traffic): Promise<number> {
+  await sleep(LEAVING_MS);
+  const used = processorSeconds(pid);
+  const sender = await send(traffic);
+  const begun = performance.now();
+  while (sender.replies() < traffic.connections && performance.now() - begun < MAX_MS) await sleep(20);
+  const seconds = processorSeconds(pid) - used;
+  sender.end();
+  return seconds;
 }
 
 /** Sends the traffic once more and leaves. Resolves to the share of a processor that is used a second later. */

@@ -11,7 +11,7 @@ const ATTEMPTS = 3;
 const MAX_PEAK_MIB = 400e6 / 1024 / 1024;
 /** The share of a processor of an idle daemon, with the ends of its writes. */
 const IDLE = 0.25;
-/** The work of the other caller, audit entries and collected garbage count, too. */
+/** Audit entries and collected garbage count, too. */
 const OVERHEAD = 1.2;
 
 /** Returns the bounds that a cost exceeds. */
