@@ -14,6 +14,8 @@ const ATTACK_MS = { quick: 500, full: 4_000 } as const;
 const MAX_MS = 20_000;
 /** The rounds of the other caller that an attack outlasts, however busy the machine is. One of them has begun before. */
 const MIN_ROUNDS = { quick: 1, full: 2 } as const;
+/** The share of a processor of an idle daemon, with the ends of its writes. */
+export const IDLE = 0.25;
 /** How long a client stays in the second attack, and the time after which its work must have ended. */
 const [STAY_MS, LEAVING_MS, WATCHED_MS] = [400, 1_000, 500];
 
@@ -60,6 +62,7 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
     const traffic = { port, ...attack.traffic({ ...accounts, port }, quick ? 0.2 : 1) };
     const size = quick ? 'quick' : 'full';
 
+    await untilIdle(pid);
     const [idle] = await start();
     await sleep(IDLE_MS[size]);
     await stop();
@@ -98,6 +101,16 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
     bare.close();
     await vault.kill();
   }
+}
+
+/** Resolves when a new daemon has compared its records with the audit, which takes seconds of processor. */
+async function untilIdle(pid: number): Promise<void> {
+  const begun = performance.now();
+  for (let used = processorSeconds(pid); performance.now() - begun < MAX_MS; used = processorSeconds(pid)) {
+    await sleep(WATCHED_MS);
+    if (processorSeconds(pid) - used < IDLE * (WATCHED_MS / 1000)) return;
+  }
+  throw new CheckFailure('the daemon never rests');
 }
 
 /** Sends the traffic once more, beside no other caller. Resolves to the processor seconds until all replies. */

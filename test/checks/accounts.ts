@@ -2,15 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ATTACKS, type Attack } from './accounts-attacks.ts';
 import { prepareAccounts, SIZES } from './accounts-fixture.ts';
-import { type Cost, type MeasureOptions, measureAttack } from './accounts-measure.ts';
+import { type Cost, IDLE, type MeasureOptions, measureAttack } from './accounts-measure.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { copySources } from './mutants-run.ts';
 
 /** A bound that holds is measured within three attempts, however busy the machine is; a broken one never. */
 const ATTEMPTS = 3;
 const MAX_PEAK_MIB = 400e6 / 1024 / 1024;
-/** The share of a processor of an idle daemon, with the ends of its writes. */
-const IDLE = 0.25;
 /** Audit entries and collected garbage count, too. */
 const OVERHEAD = 1.2;
 

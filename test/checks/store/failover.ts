@@ -18,7 +18,7 @@ const MAX_READY_MS = 10_000;
 /** More than the interval in which a daemon writes its anchor. */
 const ANCHOR_MS = 1_500;
 /** The part of the built product that keeps an anchor which the database no longer matches. */
-const KEEPS = '(await compareIfPresent(parts,note),await note.write(text)';
+const KEEPS = '(await compareIfPresent(parts,path),await writeAnchorFile(path,text)';
 
 /**
  * Lets a copy without the last commits take over at another address. Resolves to the milliseconds until the daemons are
@@ -128,7 +128,7 @@ async function run(options: CheckOptions) {
 
 /** Runs a product that replaces an anchor which names lost commits. */
 async function replaceAnchor(options: CheckOptions) {
-  const { bin, remove } = patchProduct(KEEPS, '(await note.write(text)');
+  const { bin, remove } = patchProduct(KEEPS, '(await writeAnchorFile(path,text)');
   try {
     return await failOver(options, bin);
   } finally {
