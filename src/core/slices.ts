@@ -6,6 +6,12 @@ const SLICE_MS = 10;
 /** The maximum bytes of sealed values that are opened in one tick. */
 const SLICE_BYTES = 1024 * 1024;
 
+/** The maximum time that work waits for new connections, in milliseconds. */
+const ARRIVALS_MS = 40;
+
+/** The number of new connections, and whether this turn of the event loop or the one before accepted one. */
+let [arrivals, isArriving] = [0, false];
+
 /** The callers that wait for a slice, by account. The first account gets the next slice. */
 const waiting = new Map<string, (() => void)[]>();
 
@@ -19,7 +25,7 @@ let work: { readonly began: number; bytes: number } | undefined;
  */
 export function ownSlice(account = ''): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  if (waiting.size === 0) setImmediate(giveSlice);
+  if (waiting.size === 0) afterArrivals(giveSlice);
   const queue = waiting.get(account);
   if (queue === undefined) waiting.set(account, [resolve]);
   else queue.push(resolve);
@@ -31,7 +37,36 @@ function giveSlice(): void {
   queue.shift()?.();
   waiting.delete(account);
   if (queue.length > 0) waiting.set(account, queue);
-  if (waiting.size > 0) setImmediate(giveSlice);
+  if (waiting.size > 0) afterArrivals(giveSlice);
+}
+
+/** Notes a new connection. */
+export function noteArrival(): void {
+  const noted = ++arrivals;
+  isArriving = true;
+  setImmediate(() =>
+    setImmediate(() => {
+      if (noted === arrivals) isArriving = false;
+    }),
+  );
+}
+
+/**
+ * Calls `task` at the end of this turn of the event loop. While connections arrive, calls it up to 40 ms later:
+ * a turn accepts one connection only, so each of many would wait for as many slices as connections before it.
+ */
+export function afterArrivals(task: () => void): void {
+  let began: number | undefined;
+  setImmediate(function look() {
+    if (isArriving) {
+      began ??= runningTime();
+      if (runningTime() - began < ARRIVALS_MS) {
+        setImmediate(look);
+        return;
+      }
+    }
+    task();
+  });
 }
 
 /**

@@ -4,10 +4,10 @@ import type { Dispatch } from './dispatch.ts';
 import type { Context } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
 import { Problem } from './problem.ts';
-import { beginSlice, hasTimeLeft } from './slices.ts';
+import { afterArrivals, beginSlice, hasTimeLeft } from './slices.ts';
 import { isPromise } from './steps.ts';
 import { snapshotReads, type Tick } from './tick.ts';
-import { nextTick, setImmediate } from './timers.ts';
+import { nextTick } from './timers.ts';
 
 /** The range of the limit of inserted tokens in a tick. One audit row names all tokens of a tick. */
 const [MIN_INSERTS, MAX_INSERTS] = [16, 256];
@@ -123,7 +123,7 @@ export function createTicks(
   }
 
   function wait(one: Waiting): void {
-    if (waiting.length === 0) setImmediate(endTick);
+    if (waiting.length === 0) afterArrivals(endTick);
     waiting.push(one);
   }
 

@@ -76,7 +76,7 @@ export class Work {
 
   /**
    * Counts the bytes of the reply, instead of those counted before. Returns a promise if the account holds too many
-   * unread replies: it rejects with `vault_busy` after 5 s, and with `request_timeout` when the client has left. Does
+   * unread replies: it resolves in a slice, and rejects with `vault_busy` after 5 s or like `next`. Does
    * not wait if the call has made a change, nor if bytes are already counted: two calls that need more would wait for
    * each other.
    */
@@ -89,7 +89,8 @@ export class Work {
       if (waiting !== undefined) {
         return waiting.then(() => {
           this.#held = counted;
-          this.endIfAbandoned();
+          // One released reply may make room for many calls.
+          return this.own();
         });
       }
     } else if (more > 0) this.#replies.takeNow(this.account, more);

@@ -8,6 +8,7 @@ import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createQuota } from '../core/quota.ts';
 import { runningTime } from '../core/running-time.ts';
+import { noteArrival } from '../core/slices.ts';
 import { fitsSocket } from '../core/socket-path.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
@@ -157,6 +158,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const connection = tls === undefined ? 'connection' : 'secureConnection';
   notePeers(server, connection);
   noteEnds(server, connection);
+  server.on('connection', noteArrival);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 

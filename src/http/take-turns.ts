@@ -4,6 +4,11 @@ import { nextTick } from '../core/timers.ts';
 
 /** The maximum number of requests that wait on one connection. A client that pipelines more is cut off. */
 const MAX_WAITING = 100;
+/**
+ * The number of waiting requests from which nothing more is read from a connection. Below it the daemon reads on,
+ * because the end of a paused connection is not seen, and the work of a client that has left would continue.
+ */
+const MAX_READ_AHEAD = 8;
 
 /**
  * Passes the requests of a connection to `receive` one at a time. A pipelined request waits until the previous response
@@ -23,14 +28,14 @@ export function takeTurns(receive: RequestListener) {
       return;
     }
     // Node resumes the connection after it has parsed this request.
-    nextTick(() => waiting.get(socket) !== 0 && socket.pause());
+    nextTick(() => (waiting.get(socket) ?? 0) >= MAX_READ_AHEAD && socket.pause());
     before.once('close', () => {
       const remaining = (waiting.get(socket) ?? 1) - 1;
       waiting.set(socket, remaining);
       // Node sends nothing after a response with `Connection: close`.
       if (!socket.writable) return;
       // Node resumes a connection whenever a response ends.
-      if (remaining > 0) socket.pause();
+      if (remaining >= MAX_READ_AHEAD) socket.pause();
       else socket.resume();
       receive(request, response);
     });

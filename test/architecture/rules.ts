@@ -33,6 +33,7 @@ const PORTS = [
   'src/core/quota.ts',
   'src/core/rate-limit.ts',
   'src/core/running-time.ts',
+  'src/core/slices.ts',
   'src/core/timers.ts',
   'src/core/audit/audit-link.ts',
 ];

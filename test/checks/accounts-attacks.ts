@@ -132,13 +132,29 @@ export const ATTACKS: readonly Attack[] = [
     guard: UNREAD,
   },
   {
+    name: 'a grown token, on new connections',
+    traffic: (accounts, share) => ({
+      connections: some(300, share),
+      texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
+      repeats: true,
+    }),
+    bounds: { waitMs: WAIT_MS },
+    guard: {
+      name: 'the wait for connections',
+      file: 'src/core/slices.ts',
+      from: 'ARRIVALS_MS = 40',
+      to: 'ARRIVALS_MS = 0',
+    },
+  },
+  {
     name: 'creates with 60 descents',
     quick: 'control',
     traffic: (accounts, share) => ({
       connections: some(300, share),
       texts: [post(accounts, accounts.creator, '/tokens', DESCENTS)],
+      reads: true,
     }),
-    bounds: { waitMs: WAIT_MS },
+    bounds: { waitMs: WAIT_MS, processor: 2 },
     guard: {
       name: 'the steps of an expression',
       file: 'src/contract/limits.ts',
@@ -198,7 +214,7 @@ export const ATTACKS: readonly Attack[] = [
     guard: {
       name: 'one step in a tick',
       file: 'src/core/slices.ts',
-      from: 'if (waiting.size === 0) setImmediate(giveSlice);',
+      from: 'if (waiting.size === 0) afterArrivals(giveSlice);',
       to: 'return Promise.resolve();',
     },
   },
@@ -210,7 +226,8 @@ export const ATTACKS: readonly Attack[] = [
       texts: [post(accounts, accounts.creator, '/tokenize', BATCH)],
       reads: true,
     }),
-    bounds: { waitMs: WAIT_MS, processor: 2 },
+    // Without the limit of the call, those of its 1,000 expressions allow twice as much.
+    bounds: { waitMs: WAIT_MS, processor: 1.5 },
     guard: {
       name: 'the steps of a call',
       file: 'src/core/work.ts',

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure } from './check.ts';
 import type { ServedVault } from './served-vault.ts';
@@ -45,14 +47,29 @@ function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: numbe
   };
 }
 
-/** Starts an honest application, which reads a small token, and writes a small token and one of 200 KiB. */
-export async function callHonestly({ remote, everything }: ServedVault, pauseMs: number): Promise<Beside> {
+/** Sends a GET on a connection of its own, as a command does. Resolves to its status. */
+async function getOnNewConnection(url: string, key: string): Promise<number> {
+  const [response] = await once(get(url, { agent: false, headers: { 'SVC-API-KEY': key } }), 'response');
+  await once(response.resume(), 'end');
+  return response.statusCode;
+}
+
+/**
+ * Starts an honest application, which reads a small token on an open and on a new connection, and writes a small token
+ * and one of 200 KiB.
+ */
+export async function callHonestly({ remote, everything, url }: ServedVault, pauseMs: number): Promise<Beside> {
   const create = (data: string) => remote(everything, 'createToken', { body: { type: 'token', data } });
   const id = String((await create('x')).body['id']);
-  const called = [() => remote(everything, 'getToken', { id }), () => create(SMALL), () => create(LARGE)];
+  const called = [
+    async () => (await remote(everything, 'getToken', { id })).status,
+    () => getOnNewConnection(`${url()}/tokens/${id}`, everything),
+    async () => (await create(SMALL)).status,
+    async () => (await create(LARGE)).status,
+  ];
   const requests = called.map((call) => async () => {
     try {
-      return (await call()).status;
+      return await call();
     } catch (error) {
       throw new CheckFailure(`the daemon does not answer: ${error}`);
     }

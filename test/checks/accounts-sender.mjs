@@ -10,10 +10,17 @@ import { setTimeout } from 'node:timers/promises';
 /** More connections at once would overflow the system's queue of new connections. */
 const WIDTH = 100;
 const MAX_SENDING_MS = 1_000;
-const LIFE_MS = 120_000;
+const [LIFE_MS, REPEAT_MS] = [120_000, 300];
 const STATUS_LINE = /HTTP\/1\.1 (\d{3}) /g;
 
-const { port, connections, texts, reads = false, drips = false } = JSON.parse(await text(process.stdin));
+const {
+  port,
+  connections,
+  texts,
+  reads = false,
+  drips = false,
+  repeats = false,
+} = JSON.parse(await text(process.stdin));
 const statuses = {};
 let printed = '';
 
@@ -36,18 +43,28 @@ function print() {
   printed = line;
 }
 
-const sockets = [];
-while (sockets.length < connections) {
-  const width = Math.min(WIDTH, connections - sockets.length);
-  sockets.push(...(await Promise.all(Array.from({ length: width }, open))));
+async function sendAll() {
+  const sockets = [];
+  while (sockets.length < connections) {
+    const width = Math.min(WIDTH, connections - sockets.length);
+    sockets.push(...(await Promise.all(Array.from({ length: width }, open))));
+  }
+  const sent = sockets.map(
+    (socket, index) => new Promise((resolve) => socket.write(texts[index % texts.length], resolve)),
+  );
+  // A daemon that defends itself leaves bytes unread.
+  await Promise.race([Promise.all(sent), setTimeout(MAX_SENDING_MS)]);
+  return sockets;
 }
-const sent = sockets.map(
-  (socket, index) => new Promise((resolve) => socket.write(texts[index % texts.length], resolve)),
-);
-// A daemon that defends itself leaves bytes unread.
-await Promise.race([Promise.all(sent), setTimeout(MAX_SENDING_MS)]);
+
+let sockets = await sendAll();
 print();
 setInterval(print, 50);
 if (drips) setInterval(() => sockets.map((socket) => socket.write('x')), 1_000);
+while (repeats) {
+  await setTimeout(REPEAT_MS);
+  for (const socket of sockets) socket.destroy();
+  sockets = await sendAll();
+}
 await setTimeout(LIFE_MS);
 process.exit();

@@ -14,6 +14,8 @@ export interface Traffic {
   readonly reads?: boolean;
   /** Sends one more byte a second on each connection. */
   readonly drips?: boolean;
+  /** Ends all connections and opens as many again, three times a second. */
+  readonly repeats?: boolean;
 }
 
 /** The numbers of replies by status. */

@@ -63,6 +63,19 @@ describe('a connection', () => {
     expect(client.calls).toHaveLength(1);
   });
 
+  test('is seen to end while requests wait', async () => {
+    const { client, port, get } = await start();
+    let open: () => void = () => undefined;
+    client.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    undo.push(() => open());
+    const socket = unread(port, get('/tokens/one').repeat(8));
+    await vi.waitFor(() => expect(client.calls[0]?.isAbandoned?.()).toBe(false), 5_000);
+    socket.destroy();
+    await vi.waitFor(() => expect(client.calls[0]?.isAbandoned?.()).toBe(true), 5_000);
+  });
+
   test('runs no request after its last response', async () => {
     const { client, port, get } = await start();
     const last = get('/tokens/last', `SVC-API-KEY: ${KEY}\r\nConnection: close\r\n`);

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { nextSlice, ownSlice } from '../../src/core/slices.ts';
+import { afterArrivals, nextSlice, noteArrival, ownSlice } from '../../src/core/slices.ts';
 import { openCore } from './core-fixture.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -34,6 +34,30 @@ it('asks for another turn once the turn took 10 ms, whatever took them', async (
   await turn;
   await immediate();
   expect(nextSlice()).toBeUndefined();
+});
+
+it('lets connections arrive first, one in a turn, for 40 ms at most', async () => {
+  await immediate();
+  await immediate();
+  let seconds = 1;
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  const turnsUntilRun = async (arriving: number) => {
+    let [turn, ran] = [0, false];
+    afterArrivals(() => {
+      ran = true;
+    });
+    for (; !ran; turn++) {
+      if (turn < arriving) noteArrival();
+      seconds += 0.005;
+      await immediate();
+    }
+    return turn;
+  };
+  expect(await turnsUntilRun(0)).toBe(1);
+  // The request of the last connection arrives after it.
+  expect(await turnsUntilRun(3)).toBe(5);
+  await immediate();
+  expect(await turnsUntilRun(100)).toBe(10);
 });
 
 const CREATE = { idempotencyKey: 'same', bodyText: '{"id":"own","type":"token","data":1}' };

@@ -130,3 +130,18 @@ it('a call whose client left while it waited for room ends, and gives the room b
   work.release();
   expect(replies.take('a', 100 * KIB)).toBeUndefined();
 });
+
+it('calls that get room at the same time begin in turns of their own', async () => {
+  const replies = quotaOf(1024 * KIB);
+  const other = new Work('a', replies);
+  other.hold(1024 * KIB);
+  let turn = 0;
+  const began: number[] = [];
+  const waiting = Array.from({ length: 8 }, async () => {
+    await new Work('a', replies).hold(100 * KIB);
+    began.push(turn);
+  });
+  other.release();
+  for (; began.length < waiting.length; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(new Set(began).size).toBe(waiting.length);
+});
