@@ -82,10 +82,6 @@ function unfinished(accounts: Accounts, key: string, bytes: number): string {
   return `POST /tokens HTTP/1.1\r\n${texts(accounts, '').host()}${auth}${fields}${'x'.repeat(bytes - MISSING)}`;
 }
 
-/** A create of 1 MiB. */
-const largeCreate = (accounts: Accounts, key: string) =>
-  post(accounts, key, '/tokens', { type: 'token', data: 'x'.repeat(MIB - 28) });
-
 const some = (number: number, share: number) => Math.max(1, Math.ceil(number * share));
 
 /** Returns the list of 90 containers. Its page 900 of 100,000 tokens is far from both ends. */
@@ -109,6 +105,14 @@ const WORK: SourceGuard = {
   file: 'src/core/work.ts',
   from: 'MAX_WORK_MS = 5_000',
   to: 'MAX_WORK_MS = 1e9',
+};
+
+/** The slices between the steps of long work. */
+const STEPS: SourceGuard = {
+  name: 'one step in a tick',
+  file: 'src/core/slices.ts',
+  from: 'if (waiting.size === 0) afterArrivals(giveSlice);',
+  to: 'return Promise.resolve();',
 };
 
 /** The bytes of bodies that an account may send at a time. */
@@ -203,7 +207,7 @@ export const ATTACKS: readonly Attack[] = [
     name: 'page 900 of 90 containers',
     traffic: (accounts) => ({ connections: 1, texts: [farPage(accounts)], reads: true }),
     bounds: { waitMs: WAIT_MS, processor: 5 },
-    guard: WORK,
+    guard: STEPS,
     untilAnswered: true,
   },
   {
@@ -211,12 +215,7 @@ export const ATTACKS: readonly Attack[] = [
     traffic: (accounts) => ({ connections: 1, texts: [texts(accounts, accounts.scanner).get('/tokens')], reads: true }),
     bounds: { waitMs: WAIT_MS, processor: 5 },
     untilAnswered: true,
-    guard: {
-      name: 'one step in a tick',
-      file: 'src/core/slices.ts',
-      from: 'if (waiting.size === 0) afterArrivals(giveSlice);',
-      to: 'return Promise.resolve();',
-    },
+    guard: STEPS,
   },
   {
     name: 'one tokenize of 1 MiB',
@@ -271,20 +270,6 @@ export const ATTACKS: readonly Attack[] = [
           }
         take(...call);
       })(sent, (reply) => {`,
-    },
-  },
-  {
-    name: 'bodies of 1 MiB, every second unfinished',
-    traffic: (accounts, share) => ({
-      connections: some(1_000, share),
-      texts: [unfinished(accounts, accounts.attacker, MIB), largeCreate(accounts, accounts.attacker)],
-    }),
-    bounds: { waitMs: 5_000, peakMiB: SMALL_PEAK },
-    guard: {
-      name: 'the bytes of all bodies',
-      file: 'src/http/endpoints.ts',
-      from: 'BODY_BYTES = { each: 8 * MIB, all: 32 * MIB }',
-      to: 'BODY_BYTES = { each: 1e12, all: 1e12 }',
     },
   },
   {
