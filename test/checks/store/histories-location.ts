@@ -80,7 +80,8 @@ export async function storeLocations(): Promise<HistoryLocations> {
       read: async () => groupRows(JSON.parse((await client.query(READ)).rows[0].rows)),
       async write(rows) {
         const tables = spreadRows(rows);
-        await client.query('BEGIN');
+        // The order of locks of a daemon that still writes, else the two deadlock.
+        await client.query('BEGIN; SELECT FROM vault.head FOR UPDATE');
         for (const table of TABLES) {
           await client.query(`DELETE FROM vault.${table} ${onlyLive(table)}`);
           await client.query(
