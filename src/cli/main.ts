@@ -8,6 +8,8 @@ import { createProgram, withoutHelpWord } from './program.ts';
 
 const ignore = () => undefined;
 
+const VERSION_WORDS: ReadonlySet<string> = new Set(['--version', '-V', 'version']);
+
 /**
  * Runs one command line and resolves to its exit code. Prints results on stdout and everything else on stderr. Imports
  * only what every command needs, but all of it: each further file of code takes a hundredth of Node's start-up time.
@@ -28,8 +30,8 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
 async function runCommandLine(argv: readonly string[]): Promise<number> {
   let exitCode: ExitCode | ChildExitCode = 0;
   try {
-    if (argv[0] === '--version') {
-      if (argv.length > 1) return await (await import('./commands/show-version.ts')).showVersion(argv);
+    if (VERSION_WORDS.has(argv[0] ?? '')) {
+      if (argv.length > 1) return await (await import('./commands/show-version.ts')).showVersion(argv.slice(1));
       await writeOut(`vault ${VERSION}\n`);
       return 0;
     }

@@ -42,9 +42,9 @@ export const PERMISSION_OPERATIONS = {
     audit: { code: 'pl', effect: 'none' },
     conflicts: [],
     cli: {
-      command: ['permissions', 'list'],
+      command: ['apps', 'permissions'],
       columns: ['type', 'application_types', 'description'],
-      examples: ['vault permissions list --application-type private -o table'],
+      examples: ['vault apps permissions --application-type private -o table'],
     },
     examples: {
       expiring: {

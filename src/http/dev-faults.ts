@@ -67,7 +67,7 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
 export function problemOfFault({ status, retry_after: retryAfter }: DevFault): Problem | undefined {
   const code = status === undefined ? undefined : problemOf(status);
   if (code === undefined) return undefined;
-  const options = { detail: `${PROBLEMS[code].detail} (Injected by \`vault faults set\`.)` };
+  const options = { detail: `${PROBLEMS[code].detail} (Injected by \`vault dev faults set\`.)` };
   return new Problem(code, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
 }
 

@@ -26,7 +26,7 @@ export interface TestClock {
   now(): Promise<Date>;
   set(to: Date | string): Promise<Date>;
   /**
-   * Advances the clock by milliseconds, or by a duration such as `25h` as `vault clock advance` does. Removes tokens
+   * Advances the clock by milliseconds, or by a duration such as `25h` as `vault dev clock advance` does. Removes tokens
    * that have then expired from the file.
    */
   advance(by: number | string): Promise<Date>;

@@ -6,7 +6,7 @@ import type { Credential } from '../keyring/credential.ts';
 import { FILE_FORMAT } from '../store/sqlite/file/schema.ts';
 
 /**
- * The commands that run in a thread: `vault audit verify`, `vault doctor`, `vault keys list` and `vault keys status`.
+ * The commands that run in a thread: `vault audit verify`, `vault doctor`, `vault keys list` and `vault keys list --tenants`.
  */
 export type ThreadCommand = 'verify' | 'doctor' | 'keys';
 

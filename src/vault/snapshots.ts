@@ -62,7 +62,9 @@ export function vaultSnapshots(file: string, credential: () => Promise<Credentia
     checkSnapshotName(name);
     const path = pathOf(name);
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
-      throw new Fault('not_found', `there is no snapshot ${name}`, { hint: 'list them with `vault snapshot list`' });
+      throw new Fault('not_found', `there is no snapshot ${name}`, {
+        hint: 'list them with `vault dev snapshot list`',
+      });
     }
     checkOpenable(path, { isOnlyRead: true });
     return path;

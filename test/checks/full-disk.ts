@@ -129,7 +129,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       const before = readdirSync(folder).filter((name) => !COMPANION.test(name));
       const hint = disk.way === 'tmpfs' ? HINT : LIMIT_HINT;
       const told = `vault: ${file} has no space left beside it\n${hint}`;
-      for (const words of [['tokens', 'get', anyId()], ['tokens', 'list'], ['doctor'], ['keys', 'status']]) {
+      for (const words of [['tokens', 'get', anyId()], ['tokens', 'list'], ['doctor'], ['keys', 'list', '--tenants']]) {
         await expectCli([...words, '--file', file], 1, told);
       }
       const copy = join(folder, 'copy.db');

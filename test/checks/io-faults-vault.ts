@@ -24,7 +24,7 @@ export async function makeIoFaultVault(folder: string): Promise<IoFaultVault> {
   });
   // The file that `vault serve --dev` creates.
   writeFileSync(`${file}.dev.json`, '{}');
-  const save = [VAULT_BIN, 'snapshot', 'save', 'before', '--file', file];
+  const save = [VAULT_BIN, 'dev', 'snapshot', 'save', 'before', '--file', file];
   await promisify(execFile)(process.execPath, save, { env: ENVIRONMENT });
   await withVault(vault, async (perform) => {
     await perform(everything, 'updateToken', { id: 'token-0', body: { data: { of: 'after' } } });

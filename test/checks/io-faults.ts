@@ -14,7 +14,7 @@ import { inParallel, seededNumbers } from './perform.ts';
 const COMMANDS = {
   commit: ['tokens', 'create', '--type', 'token', '--id', 'fresh', '--data', '{"new":1}', '--field', 'id'],
   rotation: ['keys', 'rotate', '--indexes', '--master', '--yes'],
-  snapshot_load: ['snapshot', 'load', 'before', '--yes'],
+  snapshot_load: ['dev', 'snapshot', 'load', 'before', '--yes'],
 } as const;
 type CommandName = keyof typeof COMMANDS;
 

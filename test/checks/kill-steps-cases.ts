@@ -43,43 +43,43 @@ export const KILL_CASES: readonly KillCase[] = [
     prepare: async (vault) => {
       asDevVault(vault);
       await vault.create(IDS);
-      await vault.result('snapshot save state');
+      await vault.result('dev snapshot save state');
     },
     span: 1,
-    words: () => ['snapshot', 'save', 'state', '--replace'],
+    words: () => ['dev', 'snapshot', 'save', 'state', '--replace'],
     check: async (vault) => {
-      const { data } = await vault.result('snapshot list');
+      const { data } = await vault.result('dev snapshot list');
       const tokens = Array.isArray(data) ? data.map((one) => one.tokens) : data;
       demand('the tokens of the snapshots', tokens, [TOKENS]);
     },
     last: async (vault) => {
-      await vault.result('reset --yes');
-      demand('the loaded tokens', (await vault.result('snapshot load state --yes'))['tokens'], TOKENS);
+      await vault.result('dev reset --yes');
+      demand('the loaded tokens', (await vault.result('dev snapshot load state --yes'))['tokens'], TOKENS);
     },
   },
   {
     what: 'snapshot load',
     prepare: async (vault) => {
       asDevVault(vault);
-      await vault.result('snapshot save empty');
+      await vault.result('dev snapshot save empty');
       await vault.create(IDS);
-      await vault.result('snapshot save full');
+      await vault.result('dev snapshot save full');
     },
     span: 1,
-    words: (round) => ['snapshot', 'load', round % 2 === 0 ? 'empty' : 'full', '--yes'],
+    words: (round) => ['dev', 'snapshot', 'load', round % 2 === 0 ? 'empty' : 'full', '--yes'],
     check: async (vault) => {
       const tokens = await vault.total();
       if (tokens !== 0) demand('the tokens of a vault that is not empty', tokens, TOKENS);
     },
     last: async (vault) =>
-      demand('the loaded tokens', (await vault.result('snapshot load full --yes'))['tokens'], TOKENS),
+      demand('the loaded tokens', (await vault.result('dev snapshot load full --yes'))['tokens'], TOKENS),
   },
   {
     what: 'compact',
     isLong: true,
     prepare: async (vault) => {
       await vault.create(IDS);
-      await vault.result('reset --yes');
+      await vault.result('dev reset --yes');
       await vault.create(IDS.slice(0, 10));
     },
     span: 1,

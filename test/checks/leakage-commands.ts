@@ -191,7 +191,7 @@ export async function useLocalCommands(workspace: Workspace, canaries: Canaries)
   await workspace.vault(['keys', 'add', ...opened, '--new-passphrase-file', passphrase]);
   await workspace.vault(['keys', 'add', ...opened, '--new-key-file', workspace.given('second.key')]);
   await workspace.vault(['keys', 'list', '--file', file, '--passphrase-file', passphrase]);
-  await workspace.vault(['keys', 'status', ...opened]);
+  await workspace.vault(['keys', 'list', '--tenants', ...opened]);
   await workspace.vault(['doctor', '--file', file, '--passphrase-file', wrong], { exit: 10 });
   await workspace.vault(['doctor', '--file', file, '--key-file', strange], { exit: 10 });
   await workspace.vault(['keys', 'rotate', ...opened, '--indexes', '--yes']);

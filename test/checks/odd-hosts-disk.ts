@@ -24,7 +24,7 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /** The rows whose path comes from the environment: the message names the path, not a flag. */
-const WITHOUT_FLAG: ReadonlySet<string> = new Set(['snapshot save']);
+const WITHOUT_FLAG: ReadonlySet<string> = new Set(['dev snapshot save']);
 
 /** Runs each command that writes, with its path on a read-only disk. Returns their number. */
 export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promise<number | string> {

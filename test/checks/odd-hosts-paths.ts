@@ -28,7 +28,7 @@ const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
 /** Matches help that speaks of a path. */
 const SUGGESTS_PATH = /\b(?:file|folder|path)\b/;
 /** The commands with the path of a URL as an argument. */
-const WITH_URL_PATH: ReadonlySet<string> = new Set(['faults set']);
+const WITH_URL_PATH: ReadonlySet<string> = new Set(['dev faults set']);
 
 interface Line {
   readonly words: readonly string[];

@@ -41,7 +41,7 @@ export const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'restore --move-aside': ['restore', 'copy.db', '--file', 'AT', '--move-aside'],
   'move --to': ['move', '--from', 'vault.db', '--to', 'AT'],
   'move FILE.moved': ['move', '--from', 'vault.db', '--to', 'new.db'],
-  'snapshot save': ['snapshot', 'save', 'one', '--replace'],
+  'dev snapshot save': ['dev', 'snapshot', 'save', 'one', '--replace'],
   'export --out': ['export', '--plaintext', '--out', 'AT'],
   'import --errors': ['import', 'rows', '--errors', 'AT'],
   'import --resume': ['import', 'rows', '--resume', 'AT'],

@@ -52,8 +52,8 @@ describe('the clock', () => {
   it('moves, and every screen shows it', async () => {
     await button('+1 h').click();
     await page.waitForSelector('.clock-line:has-text("Clock 1 h ahead")');
-    expect(await shown()).toBe('vault clock advance 1h');
-    expect(await command('clock', 'show')).toMatchObject({ offset_ms: HOUR });
+    expect(await shown()).toBe('vault dev clock advance 1h');
+    expect(await command('dev', 'clock', 'show')).toMatchObject({ offset_ms: HOUR });
     await button('+1 d').click();
     await page.waitForSelector('.controls:has-text("1 d 1 h ahead")');
     await page.goto(`${vault.url}/ui/tokens`);
@@ -61,8 +61,8 @@ describe('the clock', () => {
     await page.goto(`${vault.url}/ui/dev`);
     await button('Back').click();
     await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');
-    expect(await shown()).toBe('vault clock reset');
-    expect(await command('clock', 'show')).toMatchObject({ offset_ms: 0 });
+    expect(await shown()).toBe('vault dev clock reset');
+    expect(await command('dev', 'clock', 'show')).toMatchObject({ offset_ms: 0 });
   });
 
   it('moves to the next expiry and reports the number of removed records', async () => {
@@ -73,7 +73,7 @@ describe('the clock', () => {
     await button('Until next expiry').click();
     await page.waitForSelector('.controls:has-text("removed 2")');
     await page.waitForSelector('.clock-line:has-text("ahead")');
-    expect(await shown()).toBe(`vault clock set ${expires_at.replace('Z', '+00:00')}`);
+    expect(await shown()).toBe(`vault dev clock set ${expires_at.replace('Z', '+00:00')}`);
     await button('Back').click();
     await page.waitForSelector('.controls:has-text("removed 0")');
   });
@@ -82,13 +82,13 @@ describe('the clock', () => {
     await page.getByLabel('New time').fill('2030-01-31T12:00:00');
     await button('Set').click();
     await page.waitForFunction(() => document.querySelector('.now')?.textContent?.startsWith('2030-01-'));
-    expect((await command('clock', 'show')).now).toMatch(/^2030-01-/);
+    expect((await command('dev', 'clock', 'show')).now).toMatch(/^2030-01-/);
     await button('Back').click();
     await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');
   });
 
   it('shows after a reload a move by a command', async () => {
-    await command('clock', 'advance', '2h');
+    await command('dev', 'clock', 'advance', '2h');
     await page.keyboard.press('r');
     await page.waitForSelector('.clock-line:has-text("2 h ahead")');
     await button('Back').click();
@@ -102,15 +102,15 @@ describe('faults', () => {
     await page.getByLabel('Delay in ms').fill('5');
     await button('Add').click();
     await page.waitForSelector('.chips:has-text("POST /tokens → 429 after 5 ms ×2")');
-    expect(await shown()).toBe("vault faults set 'POST /tokens' --status 429 --times 2 --delay 5ms");
-    const [fault] = (await command('faults', 'list')).data;
+    expect(await shown()).toBe("vault dev faults set 'POST /tokens' --status 429 --times 2 --delay 5ms");
+    const [fault] = (await command('dev', 'faults', 'list')).data;
     expect(fault).toEqual({ request: 'POST /tokens', status: 429, times: 2, delay_ms: 5 });
     expect((await ask('/tokens', vault.private_key, { method: 'POST', body: '{}' })).status).toBe(429);
     await page.keyboard.press('r');
     await page.waitForSelector('.chips:has-text("×1")');
     await button('Clear').click();
     await page.waitForSelector('.chips[aria-label^=Faults]:has-text("none")');
-    expect((await command('faults', 'list')).data).toEqual([]);
+    expect((await command('dev', 'faults', 'list')).data).toEqual([]);
   });
 
   it('that are invalid show an error', async () => {
@@ -127,8 +127,8 @@ describe('snapshots', () => {
     await page.getByLabel('Name of the snapshot').fill('base');
     await button('Save').click();
     await page.waitForSelector('.chips:has-text("base 20 tokens")');
-    expect(await shown()).toBe('vault snapshot save base');
-    expect((await command('snapshot', 'list')).data).toMatchObject([{ name: 'base', tokens: 20 }]);
+    expect(await shown()).toBe('vault dev snapshot save base');
+    expect((await command('dev', 'snapshot', 'list')).data).toMatchObject([{ name: 'base', tokens: 20 }]);
     await vault.client.createToken({ body: { id: 'late', type: 'token', data: 1 } });
     await button('Replace').click();
     await page.waitForSelector('.chips:has-text("base 21 tokens")');
@@ -141,7 +141,7 @@ describe('snapshots', () => {
     await button('Delete').click();
     await button('Delete base?').click();
     await page.waitForSelector('.chips[aria-label^=Saved]:has-text("none")');
-    expect((await command('snapshot', 'list')).data).toEqual([]);
+    expect((await command('dev', 'snapshot', 'list')).data).toEqual([]);
   });
 
   it('survive when the second press does not follow', async () => {
@@ -150,7 +150,7 @@ describe('snapshots', () => {
     await button('Delete').click();
     await page.keyboard.press('Tab');
     await button('Delete').waitFor();
-    expect((await command('snapshot', 'list')).data).toMatchObject([{ name: 'kept' }]);
+    expect((await command('dev', 'snapshot', 'list')).data).toMatchObject([{ name: 'kept' }]);
   });
 
   it('and all tokens are removed by a reset of a temporary vault', async () => {
@@ -197,7 +197,7 @@ describe('requests', () => {
       expect.stringMatching(/^invalid_request: mask/),
     ]);
     expect(third?.[0]).toBe('GET /tokens');
-    const printed = (await command('requests', 'list')).data as readonly Readonly<Record<string, unknown>>[];
+    const printed = (await command('dev', 'requests')).data as readonly Readonly<Record<string, unknown>>[];
     const all = await rows();
     expect(all.map(([request, status]) => [request, status])).toEqual(
       printed.map(({ method, route = '?', status }) => [`${method} ${route}`, String(status)]),
@@ -230,7 +230,7 @@ describe('requests', () => {
   });
 
   it('exclude those of the page', async () => {
-    const newest = async () => (await command('requests', 'list')).data[0]?.id;
+    const newest = async () => (await command('dev', 'requests')).data[0]?.id;
     const before = await newest();
     for (const screen of ['tokens', 'see-as', 'dev']) {
       await page.goto(`${vault.url}/ui/${screen}`);
@@ -314,14 +314,14 @@ describe('vault ui --url', () => {
   }
 
   it('has the dev tools of a --dev daemon, without its own requests in the list', async () => {
-    const newest = async () => (await command('requests', 'list')).data[0]?.id;
+    const newest = async () => (await command('dev', 'requests')).data[0]?.id;
     const before = await newest();
     const { other, child } = await openUi(vault.url, vault.management_key);
     await other.click('nav >> text=Dev tools');
     await other.waitForSelector('tbody tr');
     await other.getByRole('button', { name: '+1 h' }).click();
     await other.waitForSelector('.clock-line:has-text("ahead")');
-    expect(await command('clock', 'show')).toMatchObject({ offset_ms: HOUR });
+    expect(await command('dev', 'clock', 'show')).toMatchObject({ offset_ms: HOUR });
     await other.getByRole('button', { name: 'Back' }).click();
     expect(await newest()).toBe(before);
     await other.waitForTimeout(1_000); // the list of requests waits for the next one

@@ -87,7 +87,7 @@ it('shows the commands instead when the console has no file', async () => {
     }),
   );
   await page.waitForSelector('.holder:has-text("Doctor needs the file: vault doctor --file FILE")');
-  await page.waitForSelector('code:has-text("vault keys status --file FILE")');
+  await page.waitForSelector('code:has-text("vault keys list --tenants --file FILE")');
   expect(await page.locator('button:has-text("Doctor")').count()).toBe(0);
   expect(asked.filter((address) => address.includes('/ui/holder/'))).toEqual([]);
   expect(await findBarriers(page)).toEqual([]);

@@ -14,7 +14,6 @@ const SECRET = '4242424242424242';
 describe('two flags that exclude each other fail', () => {
   it.each<readonly [readonly string[], Readonly<Record<string, string>>, string]>([
     [[...CREATE, '--data', '1', '--curl', '--dry-run'], {}, 'only one of --curl and --dry-run can be given'],
-    [[...CREATE, '--data', '1'], { VAULT_CURL: '1', VAULT_DRY_RUN: '1' }, 'only one of --curl and --dry-run'],
     [[...CREATE, '--data', '1', '--data', SECRET], {}, '--data is given twice, but takes only one value'],
     [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, but takes only one value'],
     [[...CREATE, '--data', '1', '--text', SECRET], {}, 'only one of --data or --text can be given'],
@@ -33,8 +32,8 @@ describe('two flags that exclude each other fail', () => {
     ...[
       ['backup', 'o.db'],
       ['restore', 'v.db'],
-      ['snapshot', 'list'],
-      ['reset', '--yes'],
+      ['dev', 'snapshot', 'list'],
+      ['dev', 'reset', '--yes'],
     ].map((words) => [[...words, '--store', DATABASE], {}, 'this command works only on a file'] as const),
   ])('%j', async (words, env, fact) => {
     const ended = await place.vault(words, { VAULT_FILE: 'v.db', VAULT_API_KEY: key, ...env });
@@ -46,15 +45,24 @@ describe('two flags that exclude each other fail', () => {
   it.each([
     [['backup', 'o.db'], 'back up a database with `pg_dump --format=directory --schema=vault`'],
     [['compact'], 'stop the daemons, then return the free space of a database with `vacuumdb --full`'],
-    [['reset', '--yes'], 'make a new vault in another schema with `vault init --store`'],
+    [['dev', 'reset', '--yes'], 'make a new vault in another schema with `vault init --store`'],
   ])('%j on a database names the program of the database', async (words, hint) => {
     const ended = await place.vault([...words, '--store', DATABASE]);
     expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(`\nhint: ${hint}`) });
   });
 
+  it.each(['VAULT_YES', 'VAULT_DRY_RUN', 'VAULT_CURL'])('no variable sets the flag of one call: %s', async (name) => {
+    const ended = await place.vault('dev reset --file v.db', { [name]: '1' });
+    expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('hint: pass --yes to confirm') });
+  });
+
   it('flags win over the environment', async () => {
-    const shown = await place.vault([...CREATE, '--data', '1', '--dry-run'], { VAULT_CURL: '1', VAULT_FILE: 'v.db' });
-    expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"method":"POST"') });
+    const listed = await place.vault('apps list -o json', {
+      VAULT_OUTPUT: 'csv',
+      VAULT_FILE: 'v.db',
+      VAULT_API_KEY: key,
+    });
+    expect(JSON.parse(listed.stdout)).toMatchObject({ data: [{ type: 'management' }] });
     const ids = await place.vault('apps list -q', { VAULT_OUTPUT: 'csv', VAULT_FILE: 'v.db', VAULT_API_KEY: key });
     expect(ids.stdout).toMatch(/^[0-9a-f-]{36}\n$/);
   });
@@ -66,7 +74,7 @@ describe('a command on the file, when only a daemon is configured', () => {
     ['backup', 'out.db'],
     ['restore', 'backup.db'],
     ['keys', 'list'],
-    ['keys', 'status'],
+    ['keys', 'list', '--tenants'],
     ['keys', 'rotate'],
     ['keys', 'add', '--new-key-file', 'n.key'],
     ['keys', 'remove', '--slot', '1', '--yes'],

@@ -42,15 +42,15 @@ it.each(['/tokens', '/dev/clock'])('answers any number of wrong keys with 401: %
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]));
 });
 
-describe('vault clock', () => {
+describe('vault dev clock', () => {
   it('advances: tokens that expire tomorrow are gone, and stay gone when the clock moves back', async () => {
     await vault.client.createToken({ body: { id: 'short', type: 'token', data: 1, expires_at: inTime(DAY) } });
     await vault.client.createToken({ body: { id: 'long', type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
-    const advanced = await place.vault('clock advance 25h', asManagement);
+    const advanced = await place.vault('dev clock advance 25h', asManagement);
     expect(JSON.parse(advanced.stdout)).toMatchObject({ offset_ms: 25 * 60 * 60 * 1000, removed: 1 });
     expect(await place.vault('tokens get short', asPrivate)).toMatchObject({ exitCode: 3 });
     expect(await place.vault('tokens get long -q', asPrivate)).toMatchObject({ stdout: 'long\n' });
-    const reset = await place.vault('clock reset', asManagement);
+    const reset = await place.vault('dev clock reset', asManagement);
     expect(JSON.parse(reset.stdout)).toMatchObject({ offset_ms: 0, removed: 0 });
     expect(await place.vault('tokens get short', asPrivate)).toMatchObject({ exitCode: 3 });
     const again = vault.client.createToken({ body: { id: 'short', type: 'token', data: 1 } });
@@ -58,11 +58,11 @@ describe('vault clock', () => {
   });
 
   it('is set: new tokens have that time', async () => {
-    const set = await place.vault('clock set 2031-05-06T07:08:09Z --field now', asManagement);
+    const set = await place.vault('dev clock set 2031-05-06T07:08:09Z --field now', asManagement);
     expect(set.stdout).toMatch(/^2031-05-06T07:08:(09|1\d)/);
     const { created_at } = await vault.client.createToken({ body: { type: 'token', data: 1 } });
     expect(created_at).toMatch(/^2031-05-06T07:08:/);
-    const days = await place.vault('clock advance 1.5d --field now', asManagement);
+    const days = await place.vault('dev clock advance 1.5d --field now', asManagement);
     expect(days.stdout).toMatch(/^2031-05-07T19:08:/);
     await vault.clock.set(new Date('2001-01-01T00:00:00Z'));
     expect((await vault.clock.now()).toISOString()).toMatch(/^2001-01-01T00:00:0/);
@@ -93,25 +93,25 @@ describe('vault clock', () => {
   });
 
   it('stops before the year 10000', async () => {
-    const ended = await place.vault('clock advance 9999999d', asManagement);
+    const ended = await place.vault('dev clock advance 9999999d', asManagement);
     expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('vault:   <duration>: must be') });
   });
 
   it.each([
-    ['a time ago', ['clock', 'set', '25h'], 'ISO 8601'],
-    ['an impossible time', ['clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
-    ['a word as duration', ['clock', 'advance', 'tomorrow'], 'duration'],
-    ['a day that does not exist', ['clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
+    ['a time ago', ['dev', 'clock', 'set', '25h'], 'ISO 8601'],
+    ['an impossible time', ['dev', 'clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
+    ['a word as duration', ['dev', 'clock', 'advance', 'tomorrow'], 'duration'],
+    ['a day that does not exist', ['dev', 'clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
     [
       'a step back',
-      ['clock', 'advance', '-1h'],
-      'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d\nhint: run `vault clock advance ',
+      ['dev', 'clock', 'advance', '-1h'],
+      'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d\nhint: run `vault dev clock advance ',
     ],
-    ['a step back after --', ['clock', 'advance', '--', '-1h'], 'the clock only moves forward'],
-    ['a step back for set', ['clock', 'set', '-1h'], 'the time must be ISO 8601, such as 2030-01-31'],
-    ['a year', ['clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
-    ['an unknown flag', ['clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
-    ['no daemon', ['--file', 'v.db', 'clock', 'reset'], 'needs a running `vault serve --dev`'],
+    ['a step back after --', ['dev', 'clock', 'advance', '--', '-1h'], 'the clock only moves forward'],
+    ['a step back for set', ['dev', 'clock', 'set', '-1h'], 'the time must be ISO 8601, such as 2030-01-31'],
+    ['a year', ['dev', 'clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
+    ['an unknown flag', ['dev', 'clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
+    ['no daemon', ['--file', 'v.db', 'dev', 'clock', 'reset'], 'needs a running `vault serve --dev`'],
   ])('rejects %s', async (_what, words, fact) => {
     const ended = await place.vault(words, words.includes('--file') ? {} : asManagement);
     expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(fact) });
@@ -124,7 +124,7 @@ describe('vault clock', () => {
     const create = ['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'old', '--expires-at', inTime(DAY)];
     await place.vault(create, { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['private_key']) });
     const env = { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['management_key']) };
-    expect(await place.vault('clock advance 25h --field removed', env)).toMatchObject({ stdout: '1\n' });
+    expect(await place.vault('dev clock advance 25h --field removed', env)).toMatchObject({ stdout: '1\n' });
     const response = await fetch(`${url}/dev/reset`, { method: 'POST', headers: { 'svc-api-key': env.VAULT_API_KEY } });
     expect(response.status).toBe(404);
     await daemon.stop();
@@ -140,18 +140,18 @@ describe('the next expiry', () => {
     const at = new Date(Date.now() + DAY).toISOString().replace('Z', '+00:00');
     await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
     await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: at } });
-    expect(await place.vault('clock show --field next_expiry', asManagement)).toMatchObject({ stdout: `${at}\n` });
-    const moved = await place.vault(['clock', 'set', at, '--field', 'removed'], asManagement);
+    expect(await place.vault('dev clock show --field next_expiry', asManagement)).toMatchObject({ stdout: `${at}\n` });
+    const moved = await place.vault(['dev', 'clock', 'set', at, '--field', 'removed'], asManagement);
     expect(moved).toMatchObject({ stdout: '1\n' });
     expect((await vault.client.listTokens()).data).toHaveLength(1);
   });
 });
 
-describe('vault faults', () => {
+describe('vault dev faults', () => {
   const create = JSON.stringify({ type: 'token', data: 1 });
 
   it('a client that tries again passes two 429s on its third try', async () => {
-    const set = ['faults', 'set', 'POST /tokens', '--status', '429', '--times', '2', '--retry-after', '0s'];
+    const set = ['dev', 'faults', 'set', 'POST /tokens', '--status', '429', '--times', '2', '--retry-after', '0s'];
     expect(await place.vault(set, asManagement)).toMatchObject({ exitCode: 0 });
     const agent = new Agent();
     const dispatcher = new RetryAgent(agent, { methods: ['POST'], statusCodes: [429], minTimeout: 1, maxRetries: 2 });
@@ -181,7 +181,7 @@ describe('vault faults', () => {
   });
 
   it('a delayed request gets its usual answer later', async () => {
-    await place.vault(`faults set 'GET /tokens' --delay 150ms`, asManagement);
+    await place.vault(`dev faults set 'GET /tokens' --delay 150ms`, asManagement);
     const started = performance.now();
     expect((await vault.client.listTokens()).data).toEqual([]);
     expect(performance.now() - started).toBeGreaterThan(140);
@@ -195,16 +195,16 @@ describe('vault faults', () => {
   });
 
   it('a dropped request has no answer', async () => {
-    await place.vault(`faults set '* /tokens/{id}' --drop`, asManagement);
+    await place.vault(`dev faults set '* /tokens/{id}' --drop`, asManagement);
     await expect(send('/tokens/a')).rejects.toThrow('fetch failed');
     expect((await send('/tokens/a', 'GET', vault.keys.private_key)).status).toBe(404);
   });
 
   it('list and clear', async () => {
-    await place.vault(`faults set 'GET /tokens' --status 503 --times 3`, asManagement);
-    const listed = await place.vault('faults list -o csv', asManagement);
+    await place.vault(`dev faults set 'GET /tokens' --status 503 --times 3`, asManagement);
+    const listed = await place.vault('dev faults list -o csv', asManagement);
     expect(listed.stdout).toContain('GET /tokens,503');
-    expect((await place.vault('faults clear', asManagement)).stdout).toBe('{"data":[]}\n');
+    expect((await place.vault('dev faults clear', asManagement)).stdout).toBe('{"data":[]}\n');
     expect((await send('/tokens', 'GET', vault.keys.private_key)).status).toBe(200);
   });
 
@@ -223,13 +223,13 @@ describe('vault faults', () => {
     ['zero times', ['GET /tokens', '--drop', '--times', '0'], 7, 'vault:   --times: must be a whole number from 1'],
     ['an unknown method', ['GTE /tokens', '--drop'], 7, 'vault:   <request>: must be a method'],
   ])('rejects %s', async (_what, words, exitCode, fact) => {
-    const ended = await place.vault(['faults', 'set', ...words], asManagement);
+    const ended = await place.vault(['dev', 'faults', 'set', ...words], asManagement);
     expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });
     expect(await vault.faults.list()).toEqual([]);
   });
 });
 
-describe('vault requests', () => {
+describe('vault dev requests', () => {
   const SECRET = 'S3CRET';
 
   interface Entry {
@@ -287,9 +287,9 @@ describe('vault requests', () => {
     const own = await startVault();
     const env = { VAULT_URL: own.url, VAULT_API_KEY: own.keys.management_key };
     await fetch(`${own.url}/livez`);
-    const table = await place.vault('requests list -o table', env);
+    const table = await place.vault('dev requests -o table', env);
     expect(table.stdout).toMatch(/^TIME +METHOD +ROUTE +STATUS +MS +BYTES .*\n\S+ \S+ +GET +\/livez +200 /);
-    const child = spawn(process.execPath, [VAULT_BIN, 'requests', 'list', '--follow', '--field', 'route'], {
+    const child = spawn(process.execPath, [VAULT_BIN, 'dev', 'requests', '--follow', '--field', 'route'], {
       env: cleanEnvironment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -324,38 +324,38 @@ describe('vault requests', () => {
   });
 });
 
-describe('vault snapshot on a --dev daemon', () => {
+describe('vault dev snapshot on a --dev daemon', () => {
   const create = (id: string, data = 'x') => vault.client.createToken({ body: { id, type: 'token', data } });
   const ids = async () => (await vault.client.listTokens()).data.map(({ id }) => id);
 
   it('restores a state, and prints the same as on a file', async () => {
     await create('one');
-    const saved = await place.vault('snapshot save base', asManagement);
+    const saved = await place.vault('dev snapshot save base', asManagement);
     expect(JSON.parse(saved.stdout)).toMatchObject({ name: 'base', tokens: 1 });
     await create('two');
-    expect(await place.vault('snapshot load base', asManagement)).toMatchObject({
+    expect(await place.vault('dev snapshot load base', asManagement)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('--yes'),
     });
-    expect(await place.vault('snapshot load base --yes', asManagement)).toEqual(saved);
+    expect(await place.vault('dev snapshot load base --yes', asManagement)).toEqual(saved);
     expect(await ids()).toEqual(['one']);
-    const listed = await place.vault('snapshot list', asManagement);
+    const listed = await place.vault('dev snapshot list', asManagement);
     expect(JSON.parse(listed.stdout)).toEqual({ data: [JSON.parse(saved.stdout)] });
-    expect(await place.vault('snapshot save base', asManagement)).toMatchObject({ exitCode: 6, stdout: '' });
+    expect(await place.vault('dev snapshot save base', asManagement)).toMatchObject({ exitCode: 6, stdout: '' });
     await create('three');
-    expect(await place.vault('snapshot save base --replace --field tokens', asManagement)).toMatchObject({
+    expect(await place.vault('dev snapshot save base --replace --field tokens', asManagement)).toMatchObject({
       stdout: '2\n',
     });
     const gone = { exitCode: 3, stdout: '', stderr: 'vault: There is no snapshot with this name.\n' };
     for (const words of ['load', 'delete']) {
-      expect(await place.vault(`snapshot ${words} none --yes`, asManagement)).toEqual(gone);
+      expect(await place.vault(`dev snapshot ${words} none --yes`, asManagement)).toEqual(gone);
     }
     expect(await ids()).toEqual(['three', 'one']);
-    expect(await place.vault('snapshot delete base --yes', asManagement)).toMatchObject({
+    expect(await place.vault('dev snapshot delete base --yes', asManagement)).toMatchObject({
       stdout: '{"name":"base"}\n',
     });
-    expect(await place.vault('snapshot list -q', asManagement)).toMatchObject({ exitCode: 0, stdout: '' });
-    expect(await place.vault('snapshot list', asPrivate)).toMatchObject({ exitCode: 5 });
+    expect(await place.vault('dev snapshot list -q', asManagement)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await place.vault('dev snapshot list', asPrivate)).toMatchObject({ exitCode: 5 });
   });
 
   it('answers requests in flight before it loads', async () => {
@@ -428,20 +428,20 @@ describe('vault snapshot on a --dev daemon', () => {
   it('loads into a kept file, and works without the daemon', { timeout: 60_000 }, async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--file', 'states.db']);
     const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['management_key']) };
-    await place.vault('snapshot save base', env);
+    await place.vault('dev snapshot save base', env);
     const asOwn = { ...env, VAULT_API_KEY: String(daemon.ready['private_key']) };
     await place.vault('tokens create --type token --text x --id one', asOwn);
-    expect(await place.vault('snapshot load base --yes', env)).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('dev snapshot load base --yes', env)).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tokens get one', asOwn)).toMatchObject({ exitCode: 3 });
     // A daemon has the file open.
-    expect(await place.vault('snapshot load base --yes --file states.db')).toMatchObject({
+    expect(await place.vault('dev snapshot load base --yes --file states.db')).toMatchObject({
       exitCode: 8,
       stderr: expect.stringMatching(/is in use by another process\nhint: stop the daemon/),
     });
     writeFileSync(place.inside('states.db.snapshots/other.db'), 'x'.repeat(8192));
-    const refused = await place.vault('snapshot list --field data[1].refused', env);
+    const refused = await place.vault('dev snapshot list --field data[1].refused', env);
     expect(refused).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('other.db is damaged') });
-    expect(await place.vault('snapshot load other --yes', env)).toMatchObject({
+    expect(await place.vault('dev snapshot load other --yes', env)).toMatchObject({
       exitCode: 9,
       stderr: expect.stringMatching(
         /^vault: The snapshot is damaged; the snapshot list describes the damage\.\nhint: /,
@@ -451,15 +451,15 @@ describe('vault snapshot on a --dev daemon', () => {
       stdout: 'two\n',
     });
     await daemon.stop();
-    expect(await place.vault('snapshot save base --replace --file states.db --field tokens')).toMatchObject({
+    expect(await place.vault('dev snapshot save base --replace --file states.db --field tokens')).toMatchObject({
       stdout: '1\n',
     });
-    expect(await place.vault('reset --yes --file states.db')).toMatchObject({ stdout: '{"removed_tokens":1}\n' });
+    expect(await place.vault('dev reset --yes --file states.db')).toMatchObject({ stdout: '{"removed_tokens":1}\n' });
     expect(await place.vault('keys rotate --file states.db --field generation')).toMatchObject({
       stdout: '1\n',
-      stderr: 'vault: 2 snapshots still hold the old keys\nhint: delete them with `vault snapshot delete`\n',
+      stderr: 'vault: 2 snapshots still hold the old keys\nhint: delete them with `vault dev snapshot delete`\n',
     });
-    expect(await place.vault('snapshot load base --yes --file states.db')).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('dev snapshot load base --yes --file states.db')).toMatchObject({ exitCode: 0 });
     expect(await place.vault('doctor --file states.db --field checked.tokens')).toMatchObject({ stdout: '1\n' });
   });
 });
@@ -477,7 +477,7 @@ describe('the paths of a --dev daemon', () => {
 
   it('need a management key', async () => {
     expect((await send('/dev/reset', 'POST', vault.keys.private_key)).status).toBe(403);
-    const ended = await place.vault('clock reset', asPrivate);
+    const ended = await place.vault('dev clock reset', asPrivate);
     expect(ended).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('vault env') });
   });
 
@@ -522,18 +522,18 @@ describe('the paths of a --dev daemon', () => {
       expect([response.status, await codeOf(response)]).toEqual([404, 'route_not_found']);
     }
     for (const words of [
-      ['clock', 'reset'],
-      ['clock', 'advance', '1h'],
-      ['clock', 'set', '2030-01-01'],
-      ['faults', 'list'],
-      ['faults', 'clear'],
-      ['faults', 'set', 'GET /tokens', '--drop'],
-      ['requests', 'list'],
-      ['requests', 'list', '--follow'],
-      ['snapshot', 'save', 'base'],
-      ['snapshot', 'list'],
-      ['snapshot', 'load', 'base', '--yes'],
-      ['snapshot', 'delete', 'base', '--yes'],
+      ['dev', 'clock', 'reset'],
+      ['dev', 'clock', 'advance', '1h'],
+      ['dev', 'clock', 'set', '2030-01-01'],
+      ['dev', 'faults', 'list'],
+      ['dev', 'faults', 'clear'],
+      ['dev', 'faults', 'set', 'GET /tokens', '--drop'],
+      ['dev', 'requests'],
+      ['dev', 'requests', '--follow'],
+      ['dev', 'snapshot', 'save', 'base'],
+      ['dev', 'snapshot', 'list'],
+      ['dev', 'snapshot', 'load', 'base', '--yes'],
+      ['dev', 'snapshot', 'delete', 'base', '--yes'],
     ]) {
       const ended = await place.vault(words, { VAULT_URL: url, VAULT_API_KEY: key });
       expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('only a daemon started with --dev') });

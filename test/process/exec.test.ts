@@ -132,7 +132,7 @@ describe('vault in vault exec', () => {
 
   it.each([
     [['usage'], 'report:read'],
-    [['clock', 'advance', '1h'], 'tenant:read'],
+    [['dev', 'clock', 'advance', '1h'], 'tenant:read'],
   ])('%j names the key that it needs', async (words, permission) => {
     expect(await vault(words)).toEqual({
       exitCode: 5,

@@ -58,10 +58,10 @@ describe('the console prints what the command prints', () => {
     expect(body.checked.tokens).toBe(3000);
   });
 
-  test('keys list and keys status', async () => {
+  test('keys list and keys list --tenants', async () => {
     const { body } = await ask('GET', 'keys');
     const { data } = await vault(['keys', 'list', '--file', file], env);
-    expect(body).toEqual({ ...(await vault(['keys', 'status', '--file', file], env)), slots: data });
+    expect(body).toEqual({ ...(await vault(['keys', 'list', '--tenants', '--file', file], env)), slots: data });
   });
 
   test('facts about the file', async () => {

@@ -85,7 +85,7 @@ describe('vault keys', () => {
     expect(await result('apps create --name a --type management --permission tenant:read', remote));
     expect(await vault('tenant get -q')).toMatchObject({ stdout: `${tenant}\n` });
     expect(await vault('keys list --key-file second.key')).toMatchObject({ exitCode: 10 });
-    expect(await result('keys status')).toMatchObject({ generation: 2, slots: 1, tenants: [{ stale: 0 }] });
+    expect(await result('keys list --tenants')).toMatchObject({ generation: 2, slots: 1, tenants: [{ stale: 0 }] });
     expect(await result('doctor')).toMatchObject({ ok: true });
     expect(await daemon.stop()).toBe(0);
   });
@@ -121,7 +121,7 @@ describe('vault keys', () => {
       stdout: '',
       stderr: expect.stringContaining('hint: pass --yes to confirm. All fingerprints change'),
     });
-    expect(await result('keys status')).toMatchObject({ generation: 1 });
+    expect(await result('keys list --tenants')).toMatchObject({ generation: 1 });
     const ran = await vault([...words, '--yes']);
     expect(ran).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('fingerprints have changed') });
     expect((await vault('keys rotate --help')).stdout).toMatch(/stored\s+no\s+longer\s+match/);

@@ -9,7 +9,7 @@ daemon=$!
 trap 'kill "$daemon" || true; wait "$daemon" || true; rm -rf "$(dirname "$ready")"' EXIT
 vault wait --ready-file "$ready" --timeout 30s
 eval "$(vault env --ready-file "$ready")"
-dev() (eval "$(vault env --ready-file "$ready" --as management)" && vault "$@")
+dev() (eval "$(vault env --ready-file "$ready" --as management)" && vault dev "$@")
 
 vault import "$1" >/dev/null
 dev snapshot save seeded >/dev/null

@@ -8,7 +8,7 @@ daemon=$!
 trap 'kill "$daemon" || true; wait "$daemon" || true; rm -rf "$(dirname "$ready")"' EXIT
 vault wait --ready-file "$ready"
 eval "$(vault env --ready-file "$ready")"
-dev() (eval "$(vault env --ready-file "$ready" --as management)" && vault "$@")
+dev() (eval "$(vault env --ready-file "$ready" --as management)" && vault dev "$@")
 
 dev clock set 2030-01-31T12:00:00Z >/dev/null
 token=$(vault tokens create --type token --text pin --expires-at 2030-02-01 --field id)

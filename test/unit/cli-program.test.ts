@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
 import { main } from '../../src/cli/main.ts';
-import { allEntries, createProgram, NOUNS, withoutHelpWord } from '../../src/cli/program.ts';
+import { NOUNS } from '../../src/cli/nouns.ts';
+import { allEntries, createProgram, withoutHelpWord } from '../../src/cli/program.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 
 const ROWS = Object.entries<Operation>(OPERATIONS);
@@ -103,7 +104,7 @@ describe('the command line', () => {
   it('prints help on stdout when called without a command', async () => {
     const { stdout, stderr, exitCode } = await run();
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
-    expect(stdout).toMatch(/tokens[\s\S]*apps\|applications[\s\S]*tenant[\s\S]*init[\s\S]*serve[\s\S]*wait/);
+    expect(stdout).toMatch(/init[\s\S]*serve[\s\S]*wait[\s\S]*tokens[\s\S]*apps[\s\S]*tenant/);
   });
 
   it.each(
@@ -117,9 +118,14 @@ describe('the command line', () => {
   it('groups the overview, which fits on one screen', async () => {
     const { stdout } = await run('help');
     expect(stdout).toMatch(
-      /Operations[^\n]*:\n {2}tokens[\s\S]*\n {2}usage[\s\S]*Local commands:\n[\s\S]* {2}serve [\s\S]*vault help [^\n]*exit-codes/,
+      /Start:\n[\s\S]* {2}serve [\s\S]*Operations[^\n]*:\n {2}tokens[\s\S]*vault help [^\n]*exit-codes/,
     );
-    expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(45);
+    expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(30);
+    const all = await run('help', 'all');
+    const words = (text: string) => [...text.matchAll(/^ {2}(\S+) {2}/gm)].map(([, word]) => word);
+    const rest = words(all.stdout).filter((word) => !words(stdout).includes(word));
+    expect(rest).toEqual(['compact', 'move', 'openapi', 'completion', 'keygen']);
+    expect(new Set(words(all.stdout))).toEqual(new Set(allEntries().map((entry) => entry.words[0])));
   });
 
   it.each([...LOCAL_COMMANDS, ...Object.entries(NOUNS).map(([noun, row]) => ({ words: [noun], ...row }))])(
@@ -175,11 +181,14 @@ describe('the command line', () => {
 
   it.each([
     ['an unknown noun', ['tokns'], "vault: unknown command 'tokns'\nhint: did you mean tokens?\n"],
-    ['help for an unknown noun', ['help', 'tokenz'], "vault: unknown command 'tokenz'\nhint: did you mean tokens?\n"],
+    [
+      'help for an unknown noun',
+      ['help', 'tokenz'],
+      "vault: unknown command 'tokenz'\nhint: did you mean one of token, tokens?\n",
+    ],
     ['help for an unknown verb', ['help', 'tokens', 'nope'], "vault: unknown command 'nope'\nhint: vault help\n"],
     ['a noun like no other', ['foo'], "vault: unknown command 'foo'\nhint: vault help\n"],
     ['help for a noun like no other', ['help', 'foo'], "vault: unknown command 'foo'\nhint: vault help\n"],
-    ['the version as a command', ['version'], "vault: unknown command 'version'\nhint: vault --version\n"],
     [
       'a key that is typed',
       ['tokens', 'list', '--api-key=4242'],
@@ -197,6 +206,8 @@ describe('the command line', () => {
       ['tokens', 'update', 'x'],
       "vault: unknown command 'update'\nhint: vault tokens patch\n",
     ],
+    ['an old noun', ['clock', 'show'], "vault: unknown command 'clock'\nhint: vault dev clock\n"],
+    ['an old verb', ['keys', 'status'], "vault: unknown command 'status'\nhint: vault keys list --tenants\n"],
     ['help for a flag', ['help', '--bogus'], "vault: unknown option '--bogus'\n"],
     ['a flag alone that is unknown', ['--bogus'], "vault: unknown option '--bogus'\n"],
     ['flags without a command', ['--url', 'x'], 'vault: no command is given\nhint: vault --help\n'],
@@ -208,9 +219,9 @@ describe('the command line', () => {
     ],
     ['a flag of another verb', ['tokens', 'list', '--dta'], "vault: unknown option '--dta'\n"],
     [
-      'a mistyped noun of the alias',
-      ['application'],
-      "vault: unknown command 'application'\nhint: did you mean applications?\n",
+      'a mistyped noun of another spelling',
+      ['aplications'],
+      "vault: unknown command 'aplications'\nhint: did you mean applications?\n",
     ],
     ['a mistyped local command', ['sevre'], "vault: unknown command 'sevre'\nhint: did you mean serve?\n"],
     [

@@ -15,7 +15,7 @@ describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000
     expect(statSync(place.inside('host/vault.db')).mode & 0o777).toBe(0o600);
     const arrived = { ...env, VAULT_FILE: 'host/vault.db', VAULT_KEY_FILE: 'vault.db.key' };
     expect(await place.vault('doctor --field checked.tokens', arrived)).toMatchObject({ exitCode: 0, stdout: '30\n' });
-    await place.vault('reset --yes', env);
+    await place.vault('dev reset --yes', env);
     expect(await shell(place, restore)).toMatchObject({ exitCode: 0 });
     expect((await place.vault('tokens list --field pagination.total_items', env)).stdout).toBe('30\n');
     expect(readdirSync(place.inside('tmp'))).toEqual([]);

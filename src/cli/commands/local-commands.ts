@@ -5,7 +5,9 @@ import type { Define } from './subcommand.ts';
 /** The subcommands without an endpoint. */
 export const LOCAL_COMMANDS = [
   ...commandsOf(() => import('./file/init.ts'), { init: ['defineInit', 'Create a vault and its first tenant'] }),
-  ...commandsOf(() => import('./serve/serve.ts'), { serve: ['defineServe', 'Serve the API over HTTP'] }),
+  ...commandsOf(() => import('./serve/serve.ts'), {
+    serve: ['defineServe', 'Serve the API; --dev: a temporary vault'],
+  }),
   ...commandsOf(() => import('./ui/ui.ts'), { ui: ['defineUi', 'Open a vault in the browser'] }),
   ...commandsOf(() => import('./dev/exec.ts'), { exec: ['defineExec', 'Run a command with a temporary vault'] }),
   ...commandsOf(() => import('./serve/wait.ts'), { wait: ['defineWait', 'Wait until a daemon is ready'] }),
@@ -24,7 +26,6 @@ export const LOCAL_COMMANDS = [
     'keys list': ['defineKeysList', 'List key files and passphrases'],
     'keys add': ['defineKeysAdd', 'Add a key file or a passphrase'],
     'keys remove': ['defineKeysRemove', 'Remove a key file or a passphrase'],
-    'keys status': ['defineKeysStatus', 'Show the keys of each tenant'],
     'keys rotate': ['defineKeysRotate', 'Replace the keys and destroy the old ones'],
   }),
   ...commandsOf(() => import('./audit/audit.ts'), {
@@ -42,11 +43,11 @@ export const LOCAL_COMMANDS = [
   }),
   ...commandsOf(() => import('./file/move.ts'), { move: ['defineMove', 'Move a vault to another file or database'] }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
-    'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
-    'snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],
-    'snapshot load': ['defineSnapshotLoad', 'Load a snapshot in one transaction'],
-    'snapshot delete': ['defineSnapshotDelete', 'Delete a snapshot'],
-    reset: ['defineReset', 'Remove all tokens and keep the applications'],
+    'dev snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
+    'dev snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],
+    'dev snapshot load': ['defineSnapshotLoad', 'Load a snapshot in one transaction'],
+    'dev snapshot delete': ['defineSnapshotDelete', 'Delete a snapshot'],
+    'dev reset': ['defineReset', 'Remove all tokens and keep the applications'],
   }),
   ...commandsOf(() => import('./transfer/export.ts'), {
     export: ['defineExport', 'Export tokens, encrypted by default'],
@@ -57,18 +58,18 @@ export const LOCAL_COMMANDS = [
     doctor: ['defineDoctor', 'Check every record, index and counter'],
   }),
   ...commandsOf(() => import('./dev/clock.ts'), {
-    'clock show': ['defineClockShow', 'Show the clock of a --dev daemon'],
-    'clock set': ['defineClockSet', 'Set the clock of a --dev daemon'],
-    'clock advance': ['defineClockAdvance', 'Advance the clock of a --dev daemon'],
-    'clock reset': ['defineClockReset', 'Reset the clock of a --dev daemon'],
+    'dev clock show': ['defineClockShow', 'Show the clock of a --dev daemon'],
+    'dev clock set': ['defineClockSet', 'Set the clock of a --dev daemon'],
+    'dev clock advance': ['defineClockAdvance', 'Advance the clock of a --dev daemon'],
+    'dev clock reset': ['defineClockReset', 'Reset the clock of a --dev daemon'],
   }),
   ...commandsOf(() => import('./dev/faults.ts'), {
-    'faults set': ['defineFaultsSet', 'Fail, delay or drop the next requests'],
-    'faults list': ['defineFaultsList', 'List the remaining faults'],
-    'faults clear': ['defineFaultsClear', 'Remove the remaining faults'],
+    'dev faults set': ['defineFaultsSet', 'Fail, delay or drop the next requests'],
+    'dev faults list': ['defineFaultsList', 'List the remaining faults'],
+    'dev faults clear': ['defineFaultsClear', 'Remove the remaining faults'],
   }),
   ...commandsOf(() => import('./dev/requests.ts'), {
-    'requests list': ['defineRequestsList', 'List the last requests of a --dev daemon'],
+    'dev requests': ['defineRequestsList', 'List the last requests of a --dev daemon'],
   }),
   ...commandsOf(() => import('./seed/seed.ts'), {
     'seed apply': ['defineSeedApply', 'Apply seed files'],

@@ -9,11 +9,11 @@ import { RESULT_VIEWS } from '../output/result-views.ts';
  * `vault --version --output json`: prints the versions of this program and of its runtime. `vault --version` alone
  * prints one line.
  */
-export async function showVersion(argv: readonly string[]): Promise<ExitCode> {
+export async function showVersion(flags: readonly string[]): Promise<ExitCode> {
   const command = new Command('vault').exitOverride().configureOutput({ outputError: () => undefined });
-  command.option('--version').allowExcessArguments(false);
+  command.allowExcessArguments(false);
   addFlags(command, FLAGS.output);
-  command.parse(argv, { from: 'user' });
+  command.parse(flags, { from: 'user' });
   const print = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
   const { engineVersions } = await import('../../vault/vault.ts');
   const { node } = process.versions;

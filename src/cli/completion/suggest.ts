@@ -6,8 +6,9 @@ import { KEY_NAMES, SHELLS } from '../commands/dev/env.ts';
 import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
 import { memberFlags } from '../derive/member-flags.ts';
 import { addFlags, type Environment, GLOBAL_FLAGS } from '../flags/global-flags.ts';
+import { NOUNS, type NounRow, nounOf } from '../nouns.ts';
 import { FORMATS } from '../output/result-view.ts';
-import { allEntries, type Entry, NOUNS, type NounRow, nounOf } from '../program.ts';
+import { allEntries, type Entry } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
 
 /** One suggestion for the word at the cursor. */
@@ -60,7 +61,7 @@ async function findPosition(before: readonly string[]) {
       flag = options.find(({ long, short, required }) => required && (long === word || short === word));
     else if (entry !== undefined) given += 1;
     else {
-      words.push(words.length === 0 ? (nounOf(word) ?? word) : word);
+      words.push(nounOf(word, words.reduce(innerNouns, NOUNS)) ?? word);
       entry = allEntries().find((one) => one.words.join(' ') === words.join(' '));
       const command = new Command();
       await entry?.define(command, () => undefined);

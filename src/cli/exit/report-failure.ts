@@ -111,9 +111,7 @@ function isCommanderError(error: unknown): error is UsageError {
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
-  "unknown command 'version'": 'vault --version',
   "unknown option '-v'": 'vault --version',
-  "unknown option '-V'": 'vault --version',
 };
 
 /** Matches the superfluous words in commander's message. A word may be a secret. */

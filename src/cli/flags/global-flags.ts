@@ -4,7 +4,7 @@ import { Fault } from '../../core/fault.ts';
 export interface FlagRow {
   /** The flag in commander's syntax. */
   readonly flag: string;
-  /** The environment variable that replaces a missing flag. */
+  /** The environment variable that replaces a missing flag. Empty: none. */
   readonly env: string;
   readonly help: string;
   /** Whether the flag may occur several times, each time with one value. */
@@ -17,6 +17,11 @@ export type FlagRows = Readonly<Record<string, FlagRow>>;
 export function flag<const Flag extends string>(flag: Flag, help: string, env?: string) {
   const name = flag.replace(/^.*--| .*$/g, '');
   return { flag, env: env ?? `VAULT_${name.toUpperCase().replaceAll('-', '_')}`, help };
+}
+
+/** Returns the row of a flag without a variable: it changes one call, so a forgotten variable must not set it. */
+export function oneShot<const Flag extends string>(flag: Flag, help: string) {
+  return { flag, env: '', help };
 }
 
 /** The flag of every command that reads a file with a secret. */
@@ -81,18 +86,18 @@ export const FLAGS = {
     color: flag('--no-color', 'print without colours', 'NO_COLOR'),
   },
   request: {
-    dryRun: flag('--dry-run', 'check and print the request; send nothing'),
-    curl: flag('--curl', 'print the request as a curl command; send nothing'),
+    dryRun: oneShot('--dry-run', 'check and print the request; send nothing'),
+    curl: oneShot('--curl', 'print the request as a curl command; send nothing'),
   },
-  list: { all: flag('--all', 'print all pages; --field selects from each item') },
+  list: { all: oneShot('--all', 'print all pages; --field selects from each item') },
   /** The flag of lists that can wait for new items. */
-  follow: { follow: flag('--follow', 'print new entries until stopped; NDJSON unless on a terminal') },
+  follow: { follow: oneShot('--follow', 'print new entries until stopped; NDJSON unless on a terminal') },
   /** The flag of commands whose result contains an API key. */
   keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
   /** The flag for the seed number of ids, keys and test data. */
   seed: { seed: flag('--seed <number>', 'a number for predictable ids, keys and test data; only for test vaults') },
   /** The flag that skips the confirmation of a command. */
-  confirm: { yes: flag('-y, --yes', 'skip the confirmation') },
+  confirm: { yes: oneShot('-y, --yes', 'skip the confirmation') },
 } as const satisfies Record<string, FlagRows>;
 
 /** The flags that choose the calling application and a vault: on a daemon, in a file or in a database. */
@@ -158,7 +163,7 @@ export function append(value: string, before: readonly string[] = []): readonly 
 }
 
 function describeFlag({ help, env }: FlagRow): string {
-  return `${help} [env: ${env}]`;
+  return env === '' ? help : `${help} [env: ${env}]`;
 }
 
 /** Returns whether an option is a global one, and not a command's own option with the same name. */

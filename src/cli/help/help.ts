@@ -11,8 +11,16 @@ const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });
 export const HELP_LAYOUT: HelpConfiguration = {
   /** Hides the options in the overview, because `vault help options` and the help of each command list them. */
   visibleOptions: (command) => (command.parent === null ? [] : defaults.visibleOptions(command)),
+  /** Omits other spellings of a noun. */
+  subcommandTerm: (command) => defaults.subcommandTerm(command).replace(/\|\S+/, ''),
+  commandUsage(command) {
+    const names: string[] = [];
+    for (let each: Command | null = command; each !== null; each = each.parent) names.unshift(each.name());
+    return [...names, command.usage()].join(' ');
+  },
   /** Omits the global options from the help of a command. They stay visible to commander's suggestions. */
   formatHelp(command, helper) {
+    if (command.parent === null) return overview(command, helper);
     const visibleOptions = (each: Command) => ownOptions(each, helper);
     const own: Help = Object.assign(Object.create(helper), { visibleOptions });
     return Help.prototype.formatHelp.call(own, command, own) + globalLine(command);
@@ -25,6 +33,17 @@ export const HELP_LAYOUT: HelpConfiguration = {
     return `${layOut(term, termWidth, '', helper)}\n${layOut('', termWidth, description, helper)}`;
   },
 };
+
+/** Returns `vault help`: at most 30 lines of 80 columns, one for each first word. */
+function overview(command: Command, helper: Help): string {
+  const groups = Map.groupBy(helper.visibleCommands(command), (each) => each.helpGroup());
+  const width = Math.max(...helper.visibleCommands(command).map((each) => each.name().length));
+  const lines = [...groups].flatMap(([heading, commands]) => [
+    heading,
+    ...commands.map((each) => `  ${each.name().padEnd(width)}  ${each.description()}`),
+  ]);
+  return `Usage: vault [options] [command]\n${lines.join('\n')}\n`;
+}
 
 /** Returns the options that the help of a command describes, without the global ones. */
 export function ownOptions(command: Command, helper = command.createHelp()): Option[] {
@@ -62,13 +81,8 @@ export function reflowHelp(text: string, width: number): string {
   );
 }
 
-/** Returns the end of `vault help`. */
-export function overviewFooter(): string {
-  return `
-To serve a temporary vault: vault serve --dev
-
-More: vault help COMMAND, options, environment, exit-codes or filters.`;
-}
+/** The end of `vault help`. */
+export const MORE_HELP = 'More: vault help COMMAND, all, options, environment, exit-codes or filters';
 
 /** The hidden command that prints a topic. */
 export const TOPIC_COMMAND = 'help-topic';
@@ -92,7 +106,7 @@ export const TOPICS = {
   environment: {
     lead: `A flag overrides its environment variable, and a variable overrides a profile.
 Boolean variables accept 1, true, yes and on, or 0, false, no and off.`,
-    rows: globalRows.map(({ flag, env }) => [env, flag]),
+    rows: globalRows.filter(({ env }) => env !== '').map(({ flag, env }) => [env, flag]),
     tail: `VAULT_API_KEY contains the API key itself. The help of each command names the
 variables of its other flags.`,
   },
@@ -110,13 +124,13 @@ function rowsOf(rows: Rows): string {
 }
 
 export function isHelpTopic(name: string): boolean {
-  return Object.hasOwn(TOPICS, name) || name === 'filters';
+  return Object.hasOwn(TOPICS, name) || name === 'filters' || name === 'all';
 }
 
 /** Resolves to the text of a topic; for an unknown name, to the list of topics. */
 export async function helpTopic(name: string): Promise<string> {
   if (name === 'filters') return (await import('./filter-help.ts')).filterHelp();
-  if (!Object.hasOwn(TOPICS, name)) return `${[...Object.keys(TOPICS), 'filters'].join('\n')}\n`;
+  if (!Object.hasOwn(TOPICS, name)) return `${['all', ...Object.keys(TOPICS), 'filters'].join('\n')}\n`;
   const { lead, rows, tail }: Topic = TOPICS[name as keyof typeof TOPICS];
   return [lead, rowsOf(rows), tail]
     .filter((part) => part !== undefined)

@@ -64,7 +64,7 @@ export async function showCreatedNow(
   return tokens;
 }
 
-/** Returns whether a token was created after the call. After `vault reset`, another token may have the same id. */
+/** Returns whether a token was created after the call. After `vault dev reset`, another token may have the same id. */
 function isLater(record: PresentedToken, { created_at }: FoundReply): boolean {
   return presentedColumns(record).created_at > created_at;
 }

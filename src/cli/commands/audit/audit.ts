@@ -12,7 +12,7 @@ import { report } from '../../exit/report-failure.ts';
 import { ARCHIVE_FLAGS, archiveFile, archiveFiles } from '../../files/archive-file.ts';
 import { filePath, outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
-import { FLAGS, type FlagValues, flag } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
 import { parseMoment, parseWhole } from '../../flags/quantities.ts';
 import { groupDigits } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -24,7 +24,7 @@ const LIST_FLAGS = {
   application: flag('--application <id>', 'only calls of this application', 'VAULT_AUDIT_APPLICATION'),
   entity: flag('--entity <id>', 'only calls on this token, application or API key', 'VAULT_AUDIT_ENTITY'),
   action: flag('--action <name>', 'only this action: createToken, getToken, expireToken, …', 'VAULT_AUDIT_ACTION'),
-  denied: flag('--denied', 'only denied calls', 'VAULT_AUDIT_DENIED'),
+  denied: oneShot('--denied', 'only denied calls'),
   since: flag('--since <time>', 'only entries since this ISO 8601 time or age (15m, 24h)', 'VAULT_AUDIT_SINCE'),
   until: flag('--until <time>', 'only entries before this ISO 8601 time or age', 'VAULT_AUDIT_UNTIL'),
   ...ARCHIVE_FLAGS,

@@ -10,32 +10,32 @@ import { FORWARD_ONLY, OTHER_WAYS, stepForward } from './step-forward.ts';
 const path = DEV_PATHS.clock;
 
 const ISO_ONLY = 'the time must be ISO 8601, such as 2030-01-31 or 2030-01-31T12:00:00Z';
-/** `vault clock show`: shows the daemon's time, and when the next record expires. */
+/** `vault dev clock show`: shows the daemon's time, and when the next record expires. */
 export const defineClockShow = onDevDaemon({
   view: RESULT_VIEWS.clock,
-  examples: ['vault clock show', 'vault clock set "$(vault clock show --field next_expiry)"'],
+  examples: ['vault dev clock show', 'vault dev clock set "$(vault dev clock show --field next_expiry)"'],
   ask: () => ({ method: 'GET', path }),
 });
 
-/** `vault clock set`: moves the daemon's clock to a time. */
+/** `vault dev clock set`: moves the daemon's clock to a time. */
 export const defineClockSet = refusingStepBack(
   ISO_ONLY,
   onDevDaemon({
     args: { '<time>': 'an ISO 8601 time: 2030-01-31, 2030-01-31T12:00:00Z' },
     view: RESULT_VIEWS.clock,
-    examples: ['vault clock set 2030-01-31T12:00:00Z', 'vault clock set 2030-01-31 --field now'],
+    examples: ['vault dev clock set 2030-01-31T12:00:00Z', 'vault dev clock set 2030-01-31 --field now'],
     names: { now: '<time>' },
     ask: ({ words: [time = ''] }) => ({ method: 'PUT', path, body: { now: isoTime(time) } }),
   }),
 );
 
-/** `vault clock advance`: moves the daemon's clock forward; expired records are removed at once. */
+/** `vault dev clock advance`: moves the daemon's clock forward; expired records are removed at once. */
 export const defineClockAdvance = refusingStepBack(
   FORWARD_ONLY,
   onDevDaemon({
     args: { '<duration>': 'the duration: 90s, 15m, 25h, 30d' },
     view: RESULT_VIEWS.clock,
-    examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
+    examples: ['vault dev clock advance 25h', 'vault dev clock advance 30d --field removed'],
     names: { advance_ms: '<duration>' },
     ask: ({ words: [duration = ''] }) => ({
       method: 'POST',
@@ -45,10 +45,10 @@ export const defineClockAdvance = refusingStepBack(
   }),
 );
 
-/** `vault clock reset`: sets the daemon's clock back to the time of its machine. */
+/** `vault dev clock reset`: sets the daemon's clock back to the time of its machine. */
 export const defineClockReset = onDevDaemon({
   view: RESULT_VIEWS.clock,
-  examples: ['vault clock reset'],
+  examples: ['vault dev clock reset'],
   ask: () => ({ method: 'DELETE', path }),
 });
 

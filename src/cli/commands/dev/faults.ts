@@ -19,15 +19,15 @@ const FAULT_FLAGS = {
   ),
 };
 
-/** `vault faults set`: sets faults for the next matching requests. */
+/** `vault dev faults set`: sets faults for the next matching requests. */
 export const defineFaultsSet = onDevDaemon({
   args: { '<request>': "a method or * and a path: 'POST /tokens', 'GET /tokens/{id}'" },
   flags: FAULT_FLAGS,
   view: RESULT_VIEWS.faults,
   examples: [
-    "vault faults set 'POST /tokens' --status 429 --times 2",
-    "vault faults set 'GET /tokens/{id}' --delay 2s --times 10",
-    "vault faults set '* /tokens' --drop",
+    "vault dev faults set 'POST /tokens' --status 429 --times 2",
+    "vault dev faults set 'GET /tokens/{id}' --delay 2s --times 10",
+    "vault dev faults set '* /tokens' --drop",
   ],
   names: {
     request: '<request>',
@@ -57,17 +57,17 @@ export const defineFaultsSet = onDevDaemon({
   },
 });
 
-/** `vault faults list`: lists the remaining faults in the order in which they were set. */
+/** `vault dev faults list`: lists the remaining faults in the order in which they were set. */
 export const defineFaultsList = onDevDaemon({
   view: RESULT_VIEWS.faults,
-  examples: ['vault faults list -o table'],
+  examples: ['vault dev faults list -o table'],
   ask: () => ({ method: 'GET', path }),
 });
 
-/** `vault faults clear`: removes all faults. */
+/** `vault dev faults clear`: removes all faults. */
 export const defineFaultsClear = onDevDaemon({
   view: RESULT_VIEWS.faults,
-  examples: ['vault faults clear'],
+  examples: ['vault dev faults clear'],
   ask: () => ({ method: 'DELETE', path }),
 });
 

@@ -12,10 +12,10 @@ const path = DEV_PATHS.requests;
 /** How long the daemon waits for new requests before it replies, in seconds. The daemon accepts no more. */
 const WAIT = 25;
 
-/** `vault requests list`: lists the last requests that the daemon answered. */
+/** `vault dev requests`: lists the last requests that the daemon answered. */
 export const defineRequestsList = onDevDaemon({
   view: RESULT_VIEWS.requests,
-  examples: ['vault requests list -o table', 'vault requests list --follow'],
+  examples: ['vault dev requests -o table', 'vault dev requests --follow'],
   ask: () => ({ method: 'GET', path }),
   follow,
 });

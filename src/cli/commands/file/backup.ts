@@ -9,7 +9,7 @@ import { keyFileBeside, namedCredential, readCredential } from '../../credential
 import { reasonOf } from '../../exit/error-reason.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath, outputPath } from '../../files/output-path.ts';
-import { type Environment, FLAGS, flag, type GlobalFlags } from '../../flags/global-flags.ts';
+import { type Environment, FLAGS, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
 import { parseWhole } from '../../flags/quantities.ts';
 import { chooseFile } from '../../flags/target.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -21,7 +21,7 @@ import { type Checked, checkAndReport, doctorExitCode } from './doctor.ts';
 
 const BACKUP_FLAGS = {
   keep: flag('--keep <n>', 'name the backup by its time in the folder OUT; keep the last n of this vault'),
-  verify: flag('--verify', 'check the backup OUT as `vault doctor` does; copy nothing'),
+  verify: oneShot('--verify', 'check the backup OUT as `vault doctor` does; copy nothing'),
 };
 
 const MAX_KEPT = 9999;

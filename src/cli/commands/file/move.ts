@@ -1,7 +1,7 @@
 import { Fault } from '../../../core/fault.ts';
 import type { VaultLocation } from '../../../vault/location.ts';
 import { readCredential } from '../../credential/read-credential.ts';
-import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { FLAGS, flag, oneShot } from '../../flags/global-flags.ts';
 import { parseLocation } from '../../flags/target.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -10,13 +10,9 @@ import { type CommandLine, printing } from '../printing.ts';
 const MOVE_FLAGS = {
   from: flag('--from <vault>', 'the vault: a file, or postgres://user@host/database', 'VAULT_MOVE_FROM'),
   to: flag('--to <vault>', 'a new file, or a database without a vault', 'VAULT_MOVE_TO'),
-  keepSource: flag('--keep-source', 'make a copy, and leave the vault as it is', 'VAULT_MOVE_KEEP_SOURCE'),
-  verify: flag(
-    '--verify <depth>',
-    'full: also open every record of the copy, as `vault doctor` does',
-    'VAULT_MOVE_VERIFY',
-  ),
-  abort: flag('--abort', 'undo a killed move, so that the source serves again', 'VAULT_MOVE_ABORT'),
+  keepSource: oneShot('--keep-source', 'make a copy, and leave the vault as it is'),
+  verify: oneShot('--verify <depth>', 'full: also open every record of the copy, as `vault doctor` does'),
+  abort: oneShot('--abort', 'undo a killed move, so that the source serves again'),
   grant: flag('--grant <role>', 'for a database: the role of the daemons; it can use the tables, but not alter them'),
 };
 

@@ -2,7 +2,7 @@ import { Fault } from '../../../core/fault.ts';
 import { canPrompt, confirmLoss, promptSecret } from '../../credential/prompt.ts';
 import { onlyOne } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
-import { FLAGS, type FlagValues, flag } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
@@ -32,11 +32,22 @@ const REMOVE_FLAGS = {
   ...LABEL_FLAGS,
 };
 
-/** `vault keys list`: lists the slots and marks those that the given credential opens. */
+const LIST_FLAGS = {
+  tenants: oneShot('--tenants', 'show the keys of each tenant instead, and how many records wait for newer ones'),
+};
+
+/** `vault keys list`: lists the slots and marks those that the given credential opens, or lists the keys of each tenant. */
 export const defineKeysList = withAdmin({
-  view: RESULT_VIEWS.keysList,
-  examples: ['vault keys list'],
-  prepare: async () => async (admin) => ({ data: await admin.slots() }),
+  flags: LIST_FLAGS,
+  view: (read) => (read(LIST_FLAGS).tenants ? RESULT_VIEWS.keysStatus : RESULT_VIEWS.keysList),
+  help: `
+With --tenants, \`stale\` counts the records that an unfinished rotation has left. \`vault keys rotate\` finishes the rotation.`,
+  examples: ['vault keys list', 'vault keys list --tenants'],
+  async prepare({ read }) {
+    if (read(LIST_FLAGS).tenants) return (admin) => admin.status();
+    return async (admin) => ({ data: await admin.slots() });
+  },
+  exitCode: damagedExitCode,
 });
 
 /** `vault keys add`: adds a slot; changes no record, so a running daemon keeps working. */
@@ -121,16 +132,6 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
   return confirmPassphrase(await promptSecret('New passphrase'), values.weakPassphrase);
 }
 
-/** `vault keys status`: reports the generation of the master key, and each tenant's keys. */
-export const defineKeysStatus = withAdmin({
-  view: RESULT_VIEWS.keysStatus,
-  help: `
-\`stale\` counts the records that an unfinished rotation has left. \`vault keys rotate\` finishes the rotation.`,
-  examples: ['vault keys status'],
-  prepare: async () => (admin) => admin.status(),
-  exitCode: damagedExitCode,
-});
-
 const ROTATE_FLAGS = {
   ...TENANT_FLAGS,
   master: flag(
@@ -193,7 +194,7 @@ async function countSnapshots({ file }: Opening): Promise<number> {
 /** Reports the snapshots of a rotated vault: copies of the file with its old keys. */
 function reportSnapshots(count: number): void {
   const what = count === 1 ? '1 snapshot still holds' : `${count} snapshots still hold`;
-  report(`${what} the old keys`, 'delete them with `vault snapshot delete`');
+  report(`${what} the old keys`, 'delete them with `vault dev snapshot delete`');
 }
 
 function lostSlots(count: number): string {

@@ -100,7 +100,7 @@ function throwTaken(error: unknown): never {
   if (!(error instanceof Problem) || error.code !== 'token_id_taken') throw error;
   throw new Fault('conflict', 'the ids of some tokens are taken', {
     details: memberLines(error.errors),
-    hint: 'ids of deleted and expired tokens stay taken: give the item another `id:`, or free them with `vault reset`',
+    hint: 'ids of deleted and expired tokens stay taken: give the item another `id:`, or free them with `vault dev reset`',
   });
 }
 

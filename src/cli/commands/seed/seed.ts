@@ -4,7 +4,7 @@ import type { VaultLocation } from '../../../vault/location.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { outputPath } from '../../files/output-path.ts';
-import { FLAGS, type FlagValues, flag } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
 import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
@@ -18,7 +18,7 @@ import { seedSchemaDocument } from './seed-schema.ts';
 import { parseSeed, seededRandom } from './seeded-random.ts';
 
 const APPLY_FLAGS = {
-  dryRun: flag('--dry-run', 'print the changes without making them'),
+  dryRun: oneShot('--dry-run', 'print the changes without making them'),
   ...FLAGS.seed,
   out: flag('--out <format>', 'print ids and keys instead of the summary: json or dotenv', 'VAULT_SEED_OUT'),
   outFile: flag('--out-file <path>', 'a new file (0600) for ids and keys; - is standard output', 'VAULT_SEED_OUT_FILE'),

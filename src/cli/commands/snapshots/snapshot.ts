@@ -36,13 +36,13 @@ Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be
 ones, so that no key opens an older copy of a token. The file keeps its size, unless --compact is given, which needs daemons
 to be stopped.`;
 
-/** `vault snapshot save NAME`: saves the current state. */
+/** `vault dev snapshot save NAME`: saves the current state. */
 export const defineSnapshotSave = onSnapshots({
   args: { '<name>': NAME },
   flags: SAVE_FLAGS,
   view: RESULT_VIEWS.snapshot,
   help: SAVE_HELP + DEV_HELP,
-  examples: ['vault snapshot save seeded', 'vault snapshot save seeded --replace'],
+  examples: ['vault dev snapshot save seeded', 'vault dev snapshot save seeded --replace'],
   async prepare({ read }, name) {
     const { replace } = read(SAVE_FLAGS);
     return {
@@ -52,24 +52,27 @@ export const defineSnapshotSave = onSnapshots({
   },
 });
 
-/** `vault snapshot list`: lists the snapshots. */
+/** `vault dev snapshot list`: lists the snapshots. */
 export const defineSnapshotList = onSnapshots({
   view: RESULT_VIEWS.snapshotList,
   help: DEV_HELP,
-  examples: ['vault snapshot list'],
+  examples: ['vault dev snapshot list'],
   prepare: async () => ({
     onFile: async (snapshots) => ({ data: await snapshots.list() }),
     onDaemon: { method: 'GET', path: DEV_PATHS.snapshots },
   }),
 });
 
-/** `vault snapshot load NAME`: replaces the file by a snapshot. */
+/** `vault dev snapshot load NAME`: replaces the file by a snapshot. */
 export const defineSnapshotLoad = onSnapshots({
   args: { '<name>': NAME },
   flags: FLAGS.confirm,
   view: RESULT_VIEWS.snapshot,
   help: LOAD_HELP + DEV_HELP,
-  examples: ['vault snapshot load seeded --yes', 'vault snapshot load seeded --yes --url http://127.0.0.1:8484'],
+  examples: [
+    'vault dev snapshot load seeded --yes',
+    'vault dev snapshot load seeded --yes --url http://127.0.0.1:8484',
+  ],
   async prepare(line, name) {
     await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
     return {
@@ -79,13 +82,13 @@ export const defineSnapshotLoad = onSnapshots({
   },
 });
 
-/** `vault snapshot delete NAME`: deletes a snapshot. */
+/** `vault dev snapshot delete NAME`: deletes a snapshot. */
 export const defineSnapshotDelete = onSnapshots({
   args: { '<name>': NAME },
   flags: FLAGS.confirm,
   view: RESULT_VIEWS.snapshot,
   help: DEV_HELP,
-  examples: ['vault snapshot delete seeded'],
+  examples: ['vault dev snapshot delete seeded'],
   async prepare(line, name) {
     await confirmed(line, `The snapshot ${name} is lost.`);
     return {
@@ -100,13 +103,13 @@ export const defineSnapshotDelete = onSnapshots({
 
 const RESET_FLAGS = { compact: flag('--compact', 'also return free space to the file system, like `vault compact`') };
 
-/** `vault reset`: removes all tokens. */
+/** `vault dev reset`: removes all tokens. */
 export const defineReset = onFile(
   {
     flags: { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm },
     view: RESULT_VIEWS.reset,
     help: RESET_HELP,
-    examples: ['vault reset --yes', 'vault reset --yes --compact', 'vault reset --tenant ID'],
+    examples: ['vault dev reset --yes', 'vault dev reset --yes --compact', 'vault dev reset --tenant ID'],
     async prepare(line) {
       const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
       const { compact } = line.read(RESET_FLAGS);

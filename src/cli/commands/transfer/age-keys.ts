@@ -3,7 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import { canPrompt, promptSecret } from '../../credential/prompt.ts';
 import { readSecretFile } from '../../files/secret-file.ts';
 import { decodeText } from '../../files/text-reader.ts';
-import { type FlagValues, flag } from '../../flags/global-flags.ts';
+import { type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
 import { confirmPassphrase, WEAK_PASSPHRASE_FLAGS } from '../keys/new-credential.ts';
 import { streamOf } from './age-file.ts';
 
@@ -19,7 +19,7 @@ export const ENCRYPT_FLAGS = {
   },
   ...PASSPHRASE_FLAG,
   ...WEAK_PASSPHRASE_FLAGS,
-  plaintext: flag('--plaintext', 'do not encrypt: anybody with the file can read the tokens'),
+  plaintext: oneShot('--plaintext', 'do not encrypt: anybody with the file can read the tokens'),
 } as const;
 
 /** The keys that open an encrypted export. */

@@ -5,7 +5,7 @@ import type { ExitCode } from '../../exit/exit-codes.ts';
 import { reportProblem } from '../../exit/report-failure.ts';
 import { outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
-import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { FLAGS, flag, oneShot } from '../../flags/global-flags.ts';
 import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -20,7 +20,7 @@ import { TransferRefused } from './transfer-refused.ts';
 const EXPORT_FLAGS = {
   out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
   format: flag('--format <format>', 'ndjson or csv (default: ndjson)', 'VAULT_EXPORT_FORMAT'),
-  masked: flag('--masked', 'export only the masked forms, in plaintext by default; not with --url'),
+  masked: oneShot('--masked', 'export only the masked forms, in plaintext by default; not with --url'),
   tenant: flag('--tenant <id>', 'the tenant to export (default: the only one)', 'VAULT_TENANT_ID'),
 };
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { messageOf, reload } from '../loaded.ts';
 import { send } from '../session.ts';
 
-const FIRST_COMMAND = 'vault requests list --follow';
+const FIRST_COMMAND = 'vault dev requests --follow';
 
 /** The command line of the control that was used last. */
 export const lastCommand = signal(FIRST_COMMAND);

@@ -32,7 +32,7 @@ export function Faults() {
     );
     const { body, flags } = KINDS[kind ?? ''] ?? { body: {}, flags: '' };
     const later = delay === '' ? {} : { delay_ms: Number(delay) };
-    const command = `vault faults set '${request}'${flags} --times ${times}${delay && ` --delay ${delay}ms`}`;
+    const command = `vault dev faults set '${request}'${flags} --times ${times}${delay && ` --delay ${delay}ms`}`;
     void act(command, () => askDev('POST', 'faults', { request, times: Number(times), ...body, ...later }));
   }
 
@@ -60,7 +60,7 @@ export function Faults() {
         <button
           type="button"
           disabled={data.length === 0}
-          onClick={() => void act('vault faults clear', () => askDev('DELETE', 'faults'))}
+          onClick={() => void act('vault dev faults clear', () => askDev('DELETE', 'faults'))}
         >
           Clear
         </button>

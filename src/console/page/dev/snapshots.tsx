@@ -25,13 +25,13 @@ export function Snapshots() {
 
   function save(event: SubmitEvent) {
     event.preventDefault();
-    const command = `vault snapshot save ${typed}${replace ? ' --replace' : ''}`;
+    const command = `vault dev snapshot save ${typed}${replace ? ' --replace' : ''}`;
     void act(command, () => askDev('POST', 'snapshots', { name: typed, replace }));
   }
   const load = (name: string) =>
-    void act(`vault snapshot load ${name} --yes`, () => askDev('POST', `snapshots/${name}/load`));
+    void act(`vault dev snapshot load ${name} --yes`, () => askDev('POST', `snapshots/${name}/load`));
   const remove = (name: string) =>
-    void act(`vault snapshot delete ${name} --yes`, () => askDev('DELETE', `snapshots/${name}`));
+    void act(`vault dev snapshot delete ${name} --yes`, () => askDev('DELETE', `snapshots/${name}`));
 
   return (
     <section aria-labelledby="dev-snapshots">

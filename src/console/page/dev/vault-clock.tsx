@@ -17,7 +17,7 @@ export function VaultClock() {
   const { offset_ms: offset = 0, next_expiry: next, removed } = clock.value ?? {};
 
   const move = (command: string, method: 'POST' | 'PUT' | 'DELETE', body?: object) =>
-    act(`vault clock ${command}`, async () => {
+    act(`vault dev clock ${command}`, async () => {
       clock.value = await askDev<ClockState>(method, 'clock', body);
       setNow(Date.now());
     });

@@ -93,7 +93,7 @@ export function Health() {
           <Wrong>{keys.error}</Wrong>
           {!hasFile() && <p class="note">Listing the keys requires the vault's file.</p>}
           {keys.value === undefined ? (
-            <AsCommand text={`vault keys status --file ${path}`} />
+            <AsCommand text={`vault keys list --tenants --file ${path}`} />
           ) : (
             <KeyTables of={keys.value} file={path} />
           )}

@@ -1,7 +1,7 @@
 import { wholeNumber } from '../parts/numbers.ts';
 import { AsCommand, Time } from '../parts/pieces.tsx';
 
-/** The output of `vault keys list` and `vault keys status`. */
+/** The output of `vault keys list` and `vault keys list --tenants`. */
 export interface KeyFacts {
   readonly generation: number;
   readonly slots: readonly {
@@ -82,7 +82,7 @@ export function KeyTables({ of: { generation, slots, tenants }, file }: KeysOpti
           </tbody>
         </table>
       ))}
-      <AsCommand text={`vault keys status --file ${file}`} />
+      <AsCommand text={`vault keys list --tenants --file ${file}`} />
     </>
   );
 }

@@ -1,0 +1,66 @@
+/** A word that begins longer subcommands. */
+export interface NounRow {
+  readonly summary: string;
+  /** Other spellings, which work and which the help does not show. */
+  readonly aliases?: readonly string[];
+  /** The second words of its three-word subcommands. */
+  readonly nouns?: Readonly<Record<string, NounRow>>;
+}
+
+/** The first words of longer subcommands. */
+export const NOUNS = {
+  tokens: { summary: 'Create, list, get, patch and delete tokens', aliases: ['token'] },
+  apps: {
+    summary: 'Manage applications, API keys and access rules',
+    aliases: ['applications', 'application', 'app'],
+    nouns: { keys: { summary: 'Create, list and delete the API keys of an application', aliases: ['key'] } },
+  },
+  tenant: { summary: 'Manage tenants', aliases: ['tenants'] },
+  logs: { summary: "List the tenant's audit log" },
+  seed: { summary: 'Apply seed files', aliases: ['seeds'] },
+  audit: { summary: 'List, verify, export and prune the audit' },
+  keys: { summary: 'Manage and rotate the keys of the vault', aliases: ['key'] },
+  profile: { summary: 'Name vaults and their credentials', aliases: ['profiles'] },
+  dev: {
+    summary: 'Clock, faults and snapshots of a test vault',
+    nouns: {
+      clock: { summary: 'Show and move the clock of a --dev daemon' },
+      faults: { summary: 'Inject faults into a --dev daemon', aliases: ['fault'] },
+      snapshot: { summary: 'Save and load snapshots', aliases: ['snapshots'] },
+    },
+  },
+} as const satisfies Record<string, NounRow>;
+
+/** The first words in the order of the help, by group. `vault help` leaves out the last group. */
+export const GROUPS = {
+  'Start:': ['init', 'serve', 'ui', 'exec', 'wait', 'env'],
+  'Operations, over HTTP or on the file:': ['tokens', 'apps', 'tenant', 'logs', 'usage', 'tokenize', 'detokenize'],
+  'Data:': ['import', 'export', 'seed'],
+  'Operate:': ['audit', 'keys', 'backup', 'restore', 'doctor', 'profile'],
+  'Test:': ['dev'],
+  'More:': ['compact', 'move', 'openapi', 'completion', 'keygen'],
+} as const;
+
+/** The group that only `vault help all` shows. */
+export const HIDDEN_GROUP = 'More:';
+
+/** The commands that had other words before the first release, by their old ones. */
+export const RENAMED: Readonly<Record<string, string>> = {
+  clock: 'dev clock',
+  faults: 'dev faults',
+  requests: 'dev requests',
+  snapshot: 'dev snapshot',
+  reset: 'dev reset',
+  permissions: 'apps permissions',
+  'keys status': 'keys list --tenants',
+};
+
+/** Returns the row of a noun; undefined for any other word. */
+export function nounRow(word: string, nouns: Readonly<Record<string, NounRow>> = NOUNS): NounRow | undefined {
+  return Object.hasOwn(nouns, word) ? nouns[word] : undefined;
+}
+
+/** Returns the noun for a word, which may be another spelling; undefined for any other word. */
+export function nounOf(word: string, nouns: Readonly<Record<string, NounRow>> = NOUNS): string | undefined {
+  return Object.entries(nouns).find(([name, { aliases = [] }]) => word === name || aliases.includes(word))?.[0];
+}
