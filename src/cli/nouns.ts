@@ -53,6 +53,10 @@ export const RENAMED: Readonly<Record<string, string>> = {
   reset: 'dev reset',
   permissions: 'apps permissions',
   'keys status': 'keys list --tenants',
+  'apps reach': 'apps explain',
+  'tokens walk': 'tokens list --cursor',
+  'tokens walk-search': 'tokens search --cursor',
+  'tenant activity': 'usage --months N',
 };
 
 /** Returns the row of a noun; undefined for any other word. */

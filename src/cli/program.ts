@@ -1,5 +1,5 @@
 import { Command, type CommanderError, type CommandOptions } from 'commander';
-import { OPERATIONS, type OperationId } from '../contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
 import { LOCAL_COMMANDS } from './commands/local-commands.ts';
 import { defineOperation } from './derive/operation-command.ts';
@@ -122,7 +122,11 @@ function isNestedNoun(first: string, second: string | undefined): boolean {
 
 /** Returns all subcommands, in the order of the help. */
 export function allEntries(): readonly Entry[] {
-  const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): Entry => {
+  const ids = (Object.keys(OPERATIONS) as OperationId[]).filter((id) => {
+    const { cli }: Operation = OPERATIONS[id];
+    return cli.sharing === undefined;
+  });
+  const operations = ids.map((id): Entry => {
     const { cli, summary } = OPERATIONS[id];
     const define: Entry['define'] = (command, finish) => defineOperation(command, id, finish);
     return { words: cli.command, summary, define };

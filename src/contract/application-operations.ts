@@ -277,16 +277,13 @@ export const APPLICATION_OPERATIONS = {
     audit: { code: 'am', effect: 'none' },
     conflicts: [],
     cli: {
-      command: ['apps', 'reach'],
+      command: ['apps', 'explain'],
+      sharing: { with: 'explainAccess', flag: 'token', isAbsent: true },
       arguments: ['application_id'],
       flags: APPLICATION_FLAGS,
       spread: 'application',
       columns: ['reach'],
-      examples: [
-        'vault apps reach backend',
-        `vault apps reach backend --rule @rule.json`,
-        'vault apps reach --type private --permission token:read',
-      ],
+      examples: ['vault apps explain backend', 'vault apps explain --type private --permission token:read'],
     },
     examples: {
       private: {

@@ -73,6 +73,11 @@ export interface Example {
 export interface OperationCli {
   /** The words of the subcommand: noun and verb, one word, or noun, noun and verb. */
   readonly command: readonly [string] | readonly [string, string] | readonly [string, string, string];
+  /**
+   * The operation whose command it shares, and the flag that chooses this one when it is given, or absent. The flag is a
+   * member of one of the two, or a switch.
+   */
+  readonly sharing?: { readonly with: string; readonly flag: string; readonly isAbsent?: true };
   /** The members of `params`, then of the body, that become arguments, in order. */
   readonly arguments?: readonly string[];
   /** The flags whose names differ from the member's name in kebab-case, such as the singular for a repeatable flag. */
@@ -91,6 +96,11 @@ export interface OperationCli {
   readonly asks?: readonly string[];
   /** Complete command lines, which `--help` prints. */
   readonly examples: readonly string[];
+}
+
+/** Returns the words of the command that runs an operation, with the flag that chooses it. */
+export function commandWords({ cli: { command, sharing } }: Operation): readonly string[] {
+  return sharing === undefined || sharing.isAbsent ? command : [...command, `--${sharing.flag}`];
 }
 
 /** Returns whether calls of the operation may have an idempotency key. Operations that change nothing ignore a key. */

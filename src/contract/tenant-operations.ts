@@ -116,9 +116,10 @@ export const TENANT_OPERATIONS = {
     audit: { code: 'na', effect: 'none' },
     conflicts: [],
     cli: {
-      command: ['tenant', 'activity'],
+      command: ['usage'],
+      sharing: { with: 'getUsageReport', flag: 'months' },
       columns: ['months'],
-      examples: ['vault tenant activity --months 3 -o table'],
+      examples: ['vault usage --months 3 -o table'],
     },
     examples: {
       quarter: {

@@ -188,9 +188,10 @@ export const TOKEN_OPERATIONS = {
     audit: { code: 'tw', effect: 'none' },
     conflicts: [],
     cli: {
-      command: ['tokens', 'walk'],
+      command: ['tokens', 'list'],
+      sharing: { with: 'listTokens', flag: 'cursor' },
       columns: TOKEN_COLUMNS,
-      examples: ['vault tokens walk --size 100', 'vault tokens walk --size 100 --start $NEXT'],
+      examples: ['vault tokens list --cursor --size 100', 'vault tokens list --size 100 --start $NEXT'],
     },
     examples: {
       cards: {
@@ -242,10 +243,11 @@ export const TOKEN_OPERATIONS = {
     audit: { code: 'tv', effect: 'none' },
     conflicts: [],
     cli: {
-      command: ['tokens', 'walk-search'],
+      command: ['tokens', 'search'],
+      sharing: { with: 'searchTokens', flag: 'cursor' },
       arguments: ['query'],
       columns: TOKEN_COLUMNS,
-      examples: ["vault tokens walk-search 'type:card' --size 100 --start $NEXT"],
+      examples: ["vault tokens search 'type:card' --size 100 --start $NEXT"],
     },
     examples: {
       cards: {

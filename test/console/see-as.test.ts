@@ -120,7 +120,7 @@ describe('See as', () => {
     await page.context().close();
   });
 
-  it('counts all tokens like vault apps reach and like its own list', async () => {
+  it('counts all tokens like vault apps explain and like its own list', async () => {
     const page = await openSeeAs();
     for (const [id, seen] of [...truth].slice(0, 6)) {
       await page.selectOption('header select', id);

@@ -1,7 +1,13 @@
 import { curlCommand } from '../../src/cli/operation/show-request.ts';
 import { pairsOf } from '../../src/client/check-request.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
-import { type Example, OPERATIONS, type Operation, takesIdempotencyKey } from '../../src/contract/operations.ts';
+import {
+  commandWords,
+  type Example,
+  OPERATIONS,
+  type Operation,
+  takesIdempotencyKey,
+} from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
 import { code, table } from './markdown.ts';
@@ -193,7 +199,7 @@ function headText(row: Operation): string {
   const needs =
     permission === undefined ? 'any valid key' : `permission ${code(permission)} (${types.join(' and ')} applications)`;
   const flag = orFlag === undefined ? '' : `, or ${code(orFlag)} for an expiring application`;
-  const words = ['vault', ...cli.command, ...(cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ');
+  const words = ['vault', ...commandWords(row), ...(cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ');
   const retries = takesIdempotencyKey(row) ? ' It takes an [idempotency key](#retry-safely).' : '';
   return `${code(`${row.method} ${row.path}`)}: ${needs}${flag}. Command: ${code(words)}.${retries}\n`;
 }

@@ -1,6 +1,6 @@
 import { EXIT_CODES } from '../../src/cli/exit/exit-codes.ts';
 import { FILTER_EXAMPLES } from '../../src/contract/filter-examples.ts';
-import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { commandWords, OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS } from '../../src/contract/problems.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
@@ -26,7 +26,7 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
         code(`${row.method} ${row.path}`),
         row.permission === undefined ? 'any valid key' : code(row.permission),
         String(row.status),
-        code(['vault', ...row.cli.command, ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ')),
+        code(['vault', ...commandWords(row), ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ')),
       ]),
     ),
   reference: operationReference,

@@ -27,7 +27,7 @@ function runShell(program: string, words: readonly string[]): string {
 
 const ASKED: readonly (readonly [line: string, answers: readonly string[]])[] = [
   ['vault tok', ['tokenize', 'tokens']],
-  ['vault tokens ', ['create', 'delete', 'get', 'list', 'patch', 'preview', 'search', 'walk', 'walk-search']],
+  ['vault tokens ', ['create', 'delete', 'get', 'list', 'patch', 'preview', 'search']],
   ['vault tokens create --type ca', ['card', 'card_number']],
   ['vault apps create --permission token:re', ['token:read']],
   ['vault tokens list --profile s', ['staging']],

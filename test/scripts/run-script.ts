@@ -86,11 +86,13 @@ function checkResult(words: readonly string[], stdout: string): void {
     .join(' ')
     .replace(/^applications /, 'apps ');
   const rows: readonly (readonly [string, Operation])[] = Object.entries(OPERATIONS);
-  for (const [id, { cli }] of rows) {
-    if (cli.command.join(' ') !== called && (cli.command.length > 1 || words[0] !== cli.command[0])) continue;
-    const validator = RESULT_VALIDATORS[id as OperationId];
-    if (!validator?.(parseJson(stdout))) throw new Error(`not a result of ${id}: ${stdout}`);
-  }
+  const found = rows.filter(
+    ([, { cli }]) => cli.command.join(' ') === called || (cli.command.length === 1 && words[0] === cli.command[0]),
+  );
+  if (found.length === 0) return;
+  // Two operations may share a command.
+  const isResult = found.some(([id]) => RESULT_VALIDATORS[id as OperationId]?.(parseJson(stdout)));
+  if (!isResult) throw new Error(`not a result of ${found.map(([id]) => id)}: ${stdout}`);
 }
 
 /**

@@ -28,7 +28,10 @@ describe('the scripts', () => {
   const commands = SCRIPTS.flatMap(([, script]) => script.steps.map((step) => step.command));
 
   it.each(Object.entries<Operation>(OPERATIONS))('cover the operation %s', (_id, row) => {
-    const words = `vault ${row.cli.command.join(' ')}`;
-    expect(commands.some((command) => `${command} `.includes(`${words} `))).toBe(true);
+    const { command: words, sharing } = row.cli;
+    const isOf = (command: string) => `${command} `.includes(`vault ${words.join(' ')} `);
+    const chooses = (command: string) =>
+      sharing === undefined || command.includes(` --${sharing.flag} `) !== (sharing.isAbsent ?? false);
+    expect(commands.some((command) => isOf(command) && chooses(`${command} `))).toBe(true);
   });
 });

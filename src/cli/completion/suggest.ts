@@ -133,7 +133,6 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   completion: Object.keys(COMPLETION_SCRIPTS),
   'seed apply': 'files',
   'tokens search': QUERY_STARTS,
-  'tokens walk-search': QUERY_STARTS,
   'profile use': 'profiles',
   'profile remove': 'profiles',
 };

@@ -1,5 +1,11 @@
 import type { Command } from 'commander';
-import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../contract/operations.ts';
+import {
+  OPERATIONS,
+  type Operation,
+  type OperationCli,
+  type OperationId,
+  takesIdempotencyKey,
+} from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit/exit-codes.ts';
 import { addFlags, append, FLAGS, VAULT_FLAGS } from '../flags/global-flags.ts';
@@ -11,7 +17,10 @@ import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-
 /** Adds the arguments, flags, help and action to the subcommand of an operation, all derived from its row. */
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
   const row: Operation = OPERATIONS[id];
-  const flags = memberFlags(row);
+  const shared = operationSharing(id);
+  const own = memberFlags(row);
+  const more = shared === undefined ? [] : memberFlags(shared.row);
+  const flags = [...own, ...more.filter(({ name }) => !own.some((each) => each.name === name))];
   for (const name of row.cli.arguments ?? []) {
     const param = row.params?.properties?.[name];
     command.argument(param ? `<${name}>` : `[${name}]`, (param ?? row.body?.properties?.[name])?.description ?? '');
@@ -20,10 +29,15 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   for (const { name, kind, repeatable, help } of flags) {
     const words = `--${name} ${PLACEHOLDERS[kind]}`;
     if (repeatable) command.option(words, help, append);
-    else addOnce(command, words, help);
+    // The command works without the flag that chooses between two operations.
+    else addOnce(command, words, name === shared?.sharing.flag ? help.replace(/\(required; /, '(') : help);
   }
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) command.option('--clear <member>', clearHelp(clearable), append);
+  const chooser = shared?.sharing.flag;
+  if (chooser !== undefined && !flags.some(({ name }) => name === chooser)) {
+    command.option(`--${chooser}`, `print one page by ${chooser}; --start continues with its \`next\``);
+  }
   if (takesAll(row)) addFlags(command, FLAGS.list);
   if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
   if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
@@ -32,10 +46,50 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
   if (takesIdempotencyKey(row)) addOnce(command, '--idempotency-key <key>', IDEMPOTENCY_HELP);
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
-  command.addHelpText('after', () => `\n${afterHelp(row)}`);
+  command.addHelpText('after', () => `\n${afterHelp(row, shared)}`);
   command.action(async () => {
-    finish(await runOperation(id, commandInput(command, row, flags), command));
+    const isShared = shared !== undefined && chooses(command, shared, own, more);
+    const [chosen, members] = isShared ? [shared.row, more] : [row, own];
+    finish(await runOperation(isShared ? shared.id : id, commandInput(command, chosen, members), command));
   });
+}
+
+/** An operation that shares the command of another one. */
+interface SharingOperation {
+  readonly id: OperationId;
+  readonly row: Operation;
+  readonly sharing: NonNullable<OperationCli['sharing']>;
+}
+
+/** Returns the operation that shares the command of another one; undefined if none does. */
+function operationSharing(id: OperationId): SharingOperation | undefined {
+  for (const [other, row] of Object.entries<Operation>(OPERATIONS)) {
+    const { sharing } = row.cli;
+    if (sharing?.with === id) return { id: other as OperationId, row, sharing };
+  }
+  return undefined;
+}
+
+/**
+ * Returns whether the typed flags choose the operation that shares the command: by its flag, or by a member that only it
+ * has. Throws the fault `usage` when a member of the other operation is given, too.
+ */
+function chooses(
+  command: Command,
+  { sharing: { flag, isAbsent } }: SharingOperation,
+  own: readonly MemberFlag[],
+  shared: readonly MemberFlag[],
+): boolean {
+  const typed = command.opts<TypedValues>();
+  const isTyped = (name: string) => typed[attribute(name)] !== undefined;
+  const only = (of: readonly MemberFlag[], not: readonly MemberFlag[]) =>
+    of.map(({ name }) => name).find((name) => isTyped(name) && !not.some((each) => each.name === name));
+  if (isAbsent) return !isTyped(flag) && typed.body === undefined;
+  const chooser = only(shared, own) ?? (isTyped(flag) ? flag : undefined);
+  const other = typed['all'] ? 'all' : only(own, shared);
+  if (chooser === undefined) return false;
+  if (other !== undefined) throw new Fault('usage', `only one of --${chooser} and --${other} can be given`);
+  return true;
 }
 
 const WHOLE_BODY = 'read the request body from @file, or from - (standard input)';
@@ -101,12 +155,17 @@ function attribute(flagName: string): string {
   return flagName.replace(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
 }
 
-function afterHelp(row: Operation): string {
+function sharedHelp({ row, sharing: { flag, isAbsent } }: SharingOperation): string {
+  return `${isAbsent ? 'Without' : 'With'} --${flag}: ${row.method} ${row.path}. ${row.summary}.`;
+}
+
+function afterHelp(row: Operation, shared?: SharingOperation): string {
   const facts = [
     ...(row.note === undefined ? [] : [row.note]),
     row.permission === undefined ? 'Needs any valid API key.' : `Needs the permission ${row.permission}.`,
     `In the API: ${row.method} ${row.path}.`,
+    ...(shared === undefined ? [] : [sharedHelp(shared)]),
     ...(row.cli.asks === undefined ? [] : ['Without members, the command asks for them on a terminal.']),
   ];
-  return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}`;
+  return `${facts.join('\n')}\n\nExamples:\n${[...row.cli.examples, ...(shared?.row.cli.examples ?? [])].map((line) => `  ${line}`).join('\n')}`;
 }

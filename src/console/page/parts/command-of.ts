@@ -1,5 +1,5 @@
 import { requestPath } from '../../../client/request-path.ts';
-import { OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
+import { commandWords, OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
 import { session } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
@@ -14,7 +14,8 @@ export interface ShownCall {
 /** Returns the command line that makes the same call. */
 export function commandOf({ operation, params = {}, query = {} }: ShownCall): string {
   const row: Operation = OPERATIONS[operation];
-  const { command, flags: names = {} } = row.cli;
+  const { sharing, flags: names = {} } = row.cli;
+  const command = Object.hasOwn(query, sharing?.flag ?? '') ? row.cli.command : commandWords(row);
   const flags = Object.entries(query).flatMap(([name, value]) =>
     each(value).map((text) => `--${(names[name] ?? name).replaceAll('_', '-')} ${shellWord(text)}`),
   );

@@ -133,7 +133,7 @@ function CountAll({ id }: { readonly id: string }) {
           </span>
         ))}
       </span>
-      <AsCommand text={`vault apps reach ${id}`} />
+      <AsCommand text={`vault apps explain ${id}`} />
     </>
   );
 }

@@ -78,7 +78,7 @@ export function Usage() {
               A token is active in the month in which it is created or shown; deleted tokens count, too. The lists of
               this console show tokens, so viewing them counts as use.
             </p>
-            <AsCommand text={`vault tenant activity --months ${MONTHS}`} />
+            <AsCommand text={`vault usage --months ${MONTHS}`} />
           </section>
         </div>
       )}
