@@ -5,7 +5,7 @@ import { LOCAL_COMMANDS } from './commands/local-commands.ts';
 import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit/exit-codes.ts';
 import { reportFailure } from './exit/report-failure.ts';
-import { addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
+import { acceptGlobalFlags, addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
 import { HELP_LAYOUT, helpTopic, isHelpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
 import { inOwnName } from './help/in-own-name.ts';
 import { VERSION } from './help/version.ts';
@@ -52,7 +52,7 @@ export function createProgram(finish: Finish, called?: string, { isWhole = false
       if (row === undefined) single.set(word, only.define);
     }
   }
-  root.hook('preSubcommand', (_root, command) => single.get(command.name())?.(command, finish));
+  root.hook('preSubcommand', (_root, command) => defineVerb(command, single.get(command.name()), finish));
   root.command(`${TOPIC_COMMAND} <topic>`, { hidden: true }).action(async (topic: string) => {
     const text =
       topic === 'all' ? createProgram(finish, undefined, { isWhole: true }).helpInformation() : await helpTopic(topic);
@@ -158,7 +158,7 @@ function addNoun(
     }
     const direct = verbs.filter(({ words }) => words.length === length + 1);
     const defines = new Map(direct.map((verb) => [addVerb(command, verb), verb.define]));
-    command.hook('preSubcommand', (_command, verb) => defines.get(verb)?.(verb, finish));
+    command.hook('preSubcommand', (_command, verb) => defineVerb(verb, defines.get(verb), finish));
   });
   return command;
 }
@@ -168,6 +168,12 @@ function addVerb(parent: Command, { words, summary }: Entry, settings: CommandOp
     .command(words.at(-1) ?? '', settings)
     .description(summary)
     .exitOverride();
+}
+
+async function defineVerb(command: Command, define: Entry['define'] | undefined, finish: Finish): Promise<void> {
+  if (define === undefined) return;
+  await define(command, finish);
+  acceptGlobalFlags(command);
 }
 
 /** Throws the fault `usage` for flags without a command, such as `vault --url x`, and for the old name of a command. */

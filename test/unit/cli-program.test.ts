@@ -195,7 +195,16 @@ describe('the command line', () => {
       ['tokens', 'list', '--api-key=4242'],
       "vault: unknown option '--api-key'\nhint: pass the key with",
     ],
-    ['a daemon for the file', ['keys', 'list', '--url', 'x'], "vault: unknown option '--url'\nhint: this command uses"],
+    [
+      'a daemon for the file',
+      ['keys', 'list', '--url', 'x'],
+      'vault: --url does not apply: this command uses no daemon\nhint: name a vault with',
+    ],
+    [
+      'a format without a result',
+      ['completion', 'bash', '-o', 'json'],
+      'vault: --output does not apply: this command prints no result',
+    ],
     [
       'a slot by its number and its flag',
       ['keys', 'remove', '0', '--slot', '0'],

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ExitCode } from '../exit/exit-codes.ts';
-import { addFlags, FLAGS, typedFlags } from '../flags/global-flags.ts';
+import { acceptGlobalFlags, addFlags, FLAGS, typedFlags } from '../flags/global-flags.ts';
 import { VERSION } from '../help/version.ts';
 import { createPrinter } from '../output/print-result.ts';
 import { RESULT_VIEWS } from '../output/result-views.ts';
@@ -13,6 +13,7 @@ export async function showVersion(flags: readonly string[]): Promise<ExitCode> {
   const command = new Command('vault').exitOverride().configureOutput({ outputError: () => undefined });
   command.allowExcessArguments(false);
   addFlags(command, FLAGS.output);
+  acceptGlobalFlags(command);
   command.parse(flags, { from: 'user' });
   const print = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
   const { engineVersions } = await import('../../vault/vault.ts');

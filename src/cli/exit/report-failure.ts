@@ -110,7 +110,6 @@ function isCommanderError(error: unknown): error is UsageError {
 /** Hints for common usage errors that commander reports. */
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
-  "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
   "unknown option '-v'": 'vault --version',
 };
 

@@ -157,6 +157,40 @@ export function addFlags(command: Command, rows: FlagRows): void {
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
 }
 
+/** Why a global flag fails after a command that does not use it. The other global flags are harmless everywhere. */
+const POINTLESS: Readonly<Partial<Record<keyof typeof GLOBAL_FLAGS, readonly [fact: string, hint?: string]>>> = {
+  url: ['uses no daemon', 'name a vault with --file (VAULT_FILE)'],
+  file: ['opens no file'],
+  store: ['opens no database'],
+  keyFile: ['opens no vault'],
+  keyCommand: ['opens no vault'],
+  passphraseFile: ['opens no vault'],
+  anchor: ['compares no vault with an anchor'],
+  output: ['prints no result in several formats'],
+  field: ['prints no result with members'],
+  quiet: ['prints no ids'],
+};
+
+/**
+ * Adds the global flags that a command does not use, hidden in its help: they work before and after every command. Those
+ * that would mislead throw the fault `usage`.
+ */
+export function acceptGlobalFlags(command: Command): void {
+  for (const [name, row] of Object.entries(GLOBAL_FLAGS)) {
+    const option = command.createOption(row.flag).hideHelp();
+    const isTaken = command.options.some(
+      ({ long, short }) => long === option.long || (short !== undefined && short === option.short),
+    );
+    if (isTaken) continue;
+    command.addOption(option);
+    const [fact, hint] = POINTLESS[name as keyof typeof GLOBAL_FLAGS] ?? [];
+    if (fact === undefined) continue;
+    command.on(`option:${option.name()}`, () => {
+      throw new Fault('usage', `${option.long} does not apply: this command ${fact}`, { ...(hint && { hint }) });
+    });
+  }
+}
+
 /** Collects the values of a flag that may occur several times. */
 export function append(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];

@@ -52,7 +52,9 @@ export function ownOptions(command: Command, helper = command.createHelp()): Opt
 
 /** Returns the names of the global options of a command. */
 export function globalNames(command: Command): readonly string[] {
-  return command.options.filter(isGlobal).map(({ short, long }) => short ?? long ?? '');
+  return command.options
+    .filter((option) => isGlobal(option) && !option.hidden)
+    .map(({ short, long }) => short ?? long ?? '');
 }
 
 const MAIN = ['--url', '--file', '--profile', '-o', '--field'];
