@@ -26,6 +26,7 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/cli/commands/dev/temporary-folder.ts': ['writeFileSync', 'a new file (wx) in a new folder'],
   'src/cli/commands/dev/dev-vault.ts': ['copyFile', 'within its temporary folder'],
   'src/cli/commands/file/backup.ts': ['copyFileSync', 'into its temporary folder'],
+  'src/cli/commands/dev/env.ts': ['appendFileSync', 'appends to the file of a CI job'],
   'src/cli/commands/serve/log-file.ts': ['appendFileSync openSync', 'appends'],
   'src/cli/profiles/profile-store.ts': ['open', 'reads'],
   'src/cli/files/secret-file.ts': ['openSync', 'reads'],

@@ -65,6 +65,13 @@ describe('vault env', () => {
     expect(fromVariable.stdout).toBe(
       `set -gx VAULT_URL '${url}'\nset -gx VAULT_HEADER_PREFIX 'ABC'\nset -gx VAULT_API_KEY '${management_key}'\nset -gx VAULT_PID '${pid}'\nset -e VAULT_FILE\n`,
     );
+    writeFileSync(place.inside('github'), 'A=1\n');
+    const forJob = await place.vault('env --ready-file ready.json --github', { GITHUB_ENV: place.inside('github') });
+    expect(forJob).toMatchObject({ exitCode: 0, stdout: `::add-mask::${private_key}\n` });
+    expect(readFileSync(place.inside('github'), 'utf8')).toBe(
+      `A=1\nVAULT_URL=${url}\nVAULT_HEADER_PREFIX=ABC\nVAULT_API_KEY=${private_key}\nVAULT_PID=${pid}\n`,
+    );
+    expect(await place.vault('env --ready-file ready.json --github')).toMatchObject({ exitCode: 2, stdout: '' });
     expect(await place.vault('wait --ready-file ready.json --timeout 0s')).toMatchObject({ exitCode: 0 });
     expect(await place.vault('wait --ready-file ready.json --timeout 5s')).toMatchObject({
       exitCode: 0,
@@ -300,7 +307,7 @@ describe('vault serve', () => {
 
 /** The flags that change one call. A forgotten variable must not set them. */
 const ONE_SHOT =
-  /^ *(?:-h, --help|-y, --yes|--(?:plaintext|masked|dry-run|curl|all|follow|abort|keep-source|denied|verify|tenants)) /;
+  /^ *(?:-h, --help|-y, --yes|--(?:plaintext|masked|dry-run|curl|all|follow|abort|keep-source|denied|verify|tenants|github)) /;
 
 describe('the help of the commands without an endpoint', () => {
   it.each(LOCAL_COMMANDS.map(({ words }) => [words.join(' '), words] as const))(

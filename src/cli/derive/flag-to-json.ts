@@ -69,8 +69,14 @@ export async function flagToJson(
   const convert = CONVERSIONS[flag.kind];
   if (!flag.repeatable) return convert(flag, typed.at(-1) ?? '', read);
   const items: string[] = [];
-  for (const one of typed) items.push(await convert(flag, one, read));
+  for (const one of splitLists(flag, typed)) items.push(await convert(flag, one, read));
   return `[${items.join(',')}]`;
+}
+
+/** Returns the values of a repeatable flag. Words of a fixed list may also be separated by commas. */
+export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readonly string[]): readonly string[] {
+  const known: readonly unknown[] = schema.items?.enum ?? [];
+  return typed.flatMap((one) => (one.split(',').every((word) => known.includes(word)) ? one.split(',') : [one]));
 }
 
 /** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `usage`. */

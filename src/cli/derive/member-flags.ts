@@ -123,7 +123,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
     ...Object.entries(schema.properties ?? {}).map(
       ([name, { enum: values }]) => values && `${name}=${values.join('|')}`,
     ),
-    range('', schema.minimum, schema.maximum === MAX_INTEGER ? undefined : schema.maximum),
+    !tellsRange(schema) && range('', schema.minimum, schema.maximum === MAX_INTEGER ? undefined : schema.maximum),
     !tellsLength && range(' characters', minLength || undefined, measured.maxLength),
     range(' values', schema.minItems, schema.maxItems),
     range(' pairs', undefined, schema.maxProperties),
@@ -134,6 +134,12 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
   const description = kind === 'json' ? schema.description : schema.description?.replaceAll(/\bnull\b/g, '--clear');
   const text = [description, howToGive(schema, kind)].filter(Boolean).join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();
+}
+
+/** Returns whether a description already gives the limits of a number: `from 1`, `1 to 100`. */
+function tellsRange({ description = '', minimum, maximum }: Schema): boolean {
+  const end = maximum === undefined || maximum === MAX_INTEGER ? '' : ` to ${maximum}`;
+  return description.includes(end === '' ? `from ${minimum}` : `${minimum}${end}`);
 }
 
 function howToGive(schema: Schema, kind: FlagKind): string {

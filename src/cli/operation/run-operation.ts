@@ -77,7 +77,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       if (reply.bodyText === undefined) return 0;
       const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
       await print?.(bodyText).catch((error: unknown) => {
-        throw row.method === 'GET' ? error : withChangeMadeHint(error);
+        throw row.audit.effect === 'none' ? error : withChangeMadeHint(error);
       });
       return 0;
     } finally {

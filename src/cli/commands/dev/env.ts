@@ -1,5 +1,6 @@
+import { appendFileSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
-import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags } from '../../flags/global-flags.ts';
+import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
@@ -33,23 +34,42 @@ export const KEY_NAMES = ['private', 'management'] as const;
 export const ENV_FLAGS = {
   readyFile: flag('--ready-file <path>', 'the file that `vault serve --ready-file` wrote'),
   shell: flag('--shell <name>', 'sh, fish or powershell (default: sh)'),
+  github: oneShot('--github', 'set the variables of the next steps of a GitHub job, and mask the key in its log'),
   as: flag('--as <key>', 'the key of a --dev vault: private or management (default: private)'),
 };
 
 /** `vault env`: prints the lines that point a shell at a daemon or a profile. */
 export const defineEnv = subcommand({
   flags: { ...ENV_FLAGS, ...FLAGS.profile },
-  examples: ['eval "$(vault env --ready-file ready.json)"', 'vault env --profile staging --shell fish | source'],
+  examples: [
+    'eval "$(vault env --ready-file ready.json)"',
+    'vault env --profile staging --shell fish | source',
+    'vault env --ready-file ready.json --github',
+  ],
   async run({ flags, env, read }) {
     const values = read(ENV_FLAGS);
     const shell = SHELLS[oneOf('--shell', values.shell, SHELL_NAMES) ?? 'sh'];
     const variables = await variablesFor(flags, values, env);
+    if (values.github) {
+      await setForJob(variables, env);
+      return 0;
+    }
     const lines = Object.entries(variables).map(([name, value]) => shell.set(name, value));
     const gone = rivalsOf(variables, env).map((name) => shell.unset(name));
     await writeOut([...lines, ...gone].map((line) => `${line}\n`).join(''));
     return 0;
   },
 });
+
+/** Writes variables to the file that a GitHub job reads before its next step, and masks the API key in the job's log. */
+async function setForJob(variables: Readonly<Record<string, string>>, env: Environment): Promise<void> {
+  const file = env['GITHUB_ENV'];
+  if (file === undefined) throw new Fault('usage', '--github needs GITHUB_ENV, which a GitHub job sets');
+  const key = variables['VAULT_API_KEY'];
+  if (key !== undefined) await writeOut(`::add-mask::${key}\n`);
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
+  appendFileSync(file, lines.join(''));
+}
 
 const CREDENTIALS = Object.values(FLAGS.credential).map((row) => row.env);
 

@@ -70,12 +70,18 @@ export const defineServe = subcommand<ServeFlags>({
     if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
     if (options.dev) refuseForDev(flags, options);
     else refuseSeed(flags);
-    const exitCode = await serve(flags, options, env);
+    const exitCode = await serve(flags, options, env).catch((error: unknown) => {
+      throw error instanceof Fault && error.code === 'file_missing'
+        ? new Fault(error.code, error.message, { hint: NO_VAULT })
+        : error;
+    });
     // A log that waits for a stalled reader would keep the process alive.
     setTimeout(() => process.exit(), LAST_MS).unref();
     return exitCode;
   },
 });
+
+const NO_VAULT = 'create a vault with `vault init`, or serve a temporary one with `vault serve --dev`';
 
 /** Addresses that only this machine can reach. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
@@ -121,6 +127,8 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
   const reportError = logFile && (await import('../../../vault/report-error.ts')).errorReporter(logFile.write);
   const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
   for (const fact of options.ignored) report(fact);
+  const isIgnored = options.dev && env[FLAGS.store.store.env];
+  if (isIgnored) report('VAULT_STORE is ignored: --dev makes a vault of its own');
   const notice = await fileSystemOf(flags, options, env);
   if (notice !== undefined) report(notice);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, { meter, reportError });
