@@ -45,9 +45,9 @@ export interface HistoryResult {
 export const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'false';
 
 /** Returns the verdict on a vault that doctor accepts. */
-function acceptedAs(oracle: Judgement): Verdict {
+function acceptedAs(oracle: Judgement, now: VaultRows): Verdict {
   if (oracle.is !== 'broken') return oracle.is;
-  return isBeyondPromise(oracle) ? 'beyond' : 'missed';
+  return isBeyondPromise(oracle, now) ? 'beyond' : 'missed';
 }
 
 export interface HistoryOptions {
@@ -159,7 +159,7 @@ async function runIn(
     if (attacks.length === 0) untampered += 1;
     const isSound = oracle.is === 'sound';
     const is =
-      finding === undefined ? acceptedAs(oracle) : attacks.length === 0 ? 'false' : isSound ? 'strict' : 'found';
+      finding === undefined ? acceptedAs(oracle, rows) : attacks.length === 0 ? 'false' : isSound ? 'strict' : 'found';
     verdicts.push(is);
     if (!isWrong(is)) return;
     const differences = [...oracle.changes, ...oracle.records].map(({ key, is }) => `${key} ${is}`);
