@@ -85,7 +85,12 @@ export type Format = (typeof FORMATS)[number];
 /** Returns the requested format. Default: `table` on a terminal, else `json`. Throws `usage` for an unknown one. */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
+  return requireFormat('--output (VAULT_OUTPUT)', asked);
+}
+
+/** Returns the format of this name. Throws the fault `usage`, which names the flag, for another one. */
+export function requireFormat(flag: string, asked: string): Format {
   const format = FORMATS.find((known) => known === asked);
   if (format !== undefined) return format;
-  throw new Fault('usage', `--output (VAULT_OUTPUT) must be one of ${FORMATS.join(', ')}`);
+  throw new Fault('usage', `${flag} must be one of ${FORMATS.join(', ')}`);
 }
