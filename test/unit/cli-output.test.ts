@@ -55,6 +55,12 @@ describe('formats', () => {
     );
   });
 
+  it('csv guards formulas in texts, not in numbers', async () => {
+    const view = { ...one, columns: ['id', 'data'] };
+    const csv = async (data: string) => (await render('csv', `{"id":"x","data":${data}}`, view)).text.split('\n')[1];
+    expect([await csv('-1'), await csv('-1.50'), await csv('"-1"')]).toEqual(['x,-1', 'x,-1.50', "x,'-1"]);
+  });
+
   it('csv has one line per item', async () => {
     expect((await render('csv', PAGE, list)).text.split('\n')).toHaveLength(4);
   });

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { stripControlCharacters } from './control-characters.ts';
-import { rawText, type Showing } from './render-result.ts';
+import { rawText, type Showing, withLineEnd } from './render-result.ts';
 import {
   cellText,
   cellValue,
@@ -101,5 +101,5 @@ function formatOf(
   const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, options);
-  return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
+  return { page: (items) => items.map((item) => withLineEnd(rawText(selectField(item, path)))).join('') };
 }

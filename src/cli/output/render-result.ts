@@ -67,7 +67,12 @@ export async function renderResult(
 function renderField(bodyText: string, steps: readonly Step[]): Rendered {
   const value = selectField(parseJson(bodyText), steps);
   if (value === undefined) throw new Fault('usage', `--field: the result has no ${printPath(steps)}`);
-  return { text: `${rawText(value)}\n` };
+  return { text: withLineEnd(rawText(value)) };
+}
+
+/** Returns a text with a line end. A text that has one, such as PEM, stays as it is. */
+export function withLineEnd(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
 }
 
 /** Returns a string unchanged, any other value as JSON, and nothing for an absent member. */
