@@ -55,6 +55,14 @@ describe('formats', () => {
     );
   });
 
+  it('table cuts no id, however narrow the terminal is', async () => {
+    const id = '0b6bb0cf-6a4c-4a55-9c7c-4d3a0c9dbf0f';
+    const body = `{"pagination":{},"data":[{"id":"${id}","type":"token","data":"a text that is long"}]}`;
+    for (const width of [20, 40, 60, 200]) {
+      expect((await render('table', body, list, { colour: false, width })).text, String(width)).toContain(id);
+    }
+  });
+
   it('csv guards formulas in texts, not in numbers', async () => {
     const view = { ...one, columns: ['id', 'data'] };
     const csv = async (data: string) => (await render('csv', `{"id":"x","data":${data}}`, view)).text.split('\n')[1];

@@ -24,13 +24,13 @@ type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
 
-/** The formats of `--all`, which print items without an envelope. Only a table keeps all, to compute its widths. */
+/** The formats of `--all`. JSON has the envelope of a page without its pagination. Only a table keeps all, to compute its widths. */
 const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
   json: () => ({
     page: (items, isFirst) =>
-      items.map((item, at) => `${isFirst && at === 0 ? '[' : ','}${stringifyJson(item)}`).join(''),
-    end: (isEmpty) => (isEmpty ? '[]\n' : ']\n'),
+      items.map((item, at) => `${isFirst && at === 0 ? '{"data":[' : ','}${stringifyJson(item)}`).join(''),
+    end: (isEmpty) => (isEmpty ? '{"data":[]}\n' : ']}\n'),
   }),
   csv: ({ columns }) => ({
     page: async (items, isFirst) => (await import('./csv.ts')).renderCsv(items, columns, isFirst),
