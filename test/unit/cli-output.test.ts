@@ -63,6 +63,16 @@ describe('formats', () => {
     }
   });
 
+  it('table and csv print the only list of a result', async () => {
+    const months = '[{"month":"2026-01","created":1},{"month":"2026-02","created":2}]';
+    const view = viewOf(OPERATIONS.getActivity);
+    expect(view.nested).toBe('months');
+    const { text } = await render('csv', `{"months":${months}}`, view);
+    expect(text.split('\n').map((line) => line.split(',')[0])).toEqual(['month', '2026-01', '2026-02', '']);
+    expect((await render('json', `{"months":${months}}`, view)).text).toBe(`{"months":${months}}\n`);
+    expect(viewOf(OPERATIONS.getApplication).nested).toBeUndefined();
+  });
+
   it('csv guards formulas in texts, not in numbers', async () => {
     const view = { ...one, columns: ['id', 'data'] };
     const csv = async (data: string) => (await render('csv', `{"id":"x","data":${data}}`, view)).text.split('\n')[1];

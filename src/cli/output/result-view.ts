@@ -17,6 +17,8 @@ export interface ResultView {
   readonly rest: boolean;
   /** The path of the identifying member, which `--quiet` prints. Default: `id`. */
   readonly idMember?: string;
+  /** The member whose items a table and a CSV print: the only list of a single result. */
+  readonly nested?: string;
   /** Whether the result is a document with tokens at any depth, whose ids `--quiet` prints. */
   readonly holdsTokens?: boolean;
 }
