@@ -1,6 +1,8 @@
+import { isError } from '../core/error-code.ts';
+import { readErrorForm } from './exit/error-form.ts';
 import type { ChildExitCode, ExitCode } from './exit/exit-codes.ts';
 import { endAtSignals, exitUnexpected } from './exit/interrupt.ts';
-import { reportFailure } from './exit/report-failure.ts';
+import { printHeldError, reportFailure } from './exit/report-failure.ts';
 import { checkTypedPaths } from './files/typed-paths.ts';
 import { VERSION } from './help/version.ts';
 import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
@@ -22,7 +24,11 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
   }
   // SIGUSR1 would open Node's inspector. A test may run many command lines in one process.
   if (process.platform !== 'win32' && !process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
+  readErrorForm(argv, process.env);
   const exitCode = await runCommandLine(argv);
+  printHeldError();
+  // A test may run other code in this process.
+  readErrorForm([], {});
   if (ownsOutput) endAtOnce(exitCode);
   return exitCode;
 }
@@ -44,6 +50,10 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
     else await program.parseAsync(words, { from: 'user' });
     return exitCode;
   } catch (error) {
+    // Commander throws after it has printed the help.
+    if (isError(error) && 'exitCode' in error && error.exitCode === 0) return 0;
+    // An unknown flag is found before a command reads its profile, which may ask for JSON.
+    await (await import('./profiles/profile-error-form.ts')).useProfileErrorForm(argv, process.env);
     return reportFailure(error, process.env);
   }
 }

@@ -24,6 +24,8 @@ interface FaultRow {
  */
 export const FAULTS = {
   usage: { exit: 2 },
+  /** The member of a request whose flag has a wrong value. The API has a problem of this code. */
+  invalid_request: { exit: 7 },
   invalid_data: { exit: 7 },
   conflict: { exit: 6 },
   file_missing: { exit: 2, hint: 'create a vault with `vault init --file FILE`' },

@@ -1,5 +1,6 @@
 import { FAULTS, type FaultCode } from '../contract/faults.ts';
 import { errorCode } from './error-code.ts';
+import type { MemberErrors } from './problem.ts';
 
 /** Returns whether the process or the system had no descriptor left for a file. */
 export function isShortage(error: unknown): boolean {
@@ -13,6 +14,8 @@ export class Fault extends Error {
   readonly hint: string | undefined;
   /** Lines to print below the message when several parts are wrong. */
   readonly details: readonly string[];
+  /** The errors by the path of the member, for `invalid_request`. */
+  readonly errors: MemberErrors | undefined;
 
   constructor(
     code: FaultCode,
@@ -20,6 +23,7 @@ export class Fault extends Error {
     options: {
       readonly hint?: string | undefined;
       readonly details?: readonly string[];
+      readonly errors?: MemberErrors;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -27,6 +31,7 @@ export class Fault extends Error {
     this.name = 'Fault';
     this.code = code;
     this.details = options.details ?? [];
+    this.errors = options.errors;
     const row: { readonly exit: number; readonly hint?: string } = FAULTS[code];
     // Any open can meet the limit on open files, and no other hint helps then.
     this.hint = isShortage(options.cause) ? FAULTS.too_many_files.hint : (options.hint ?? row.hint);

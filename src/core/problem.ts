@@ -25,6 +25,8 @@ export interface ProblemOptions {
   readonly cause?: unknown;
   /** Seconds. */
   readonly retryAfter?: number;
+  /** The trace id of the reply that the problem comes from. */
+  readonly traceId?: string;
 }
 
 /** A failure that the caller may see. Every other error becomes `internal_error`. */
@@ -35,6 +37,7 @@ export class Problem extends Error {
   readonly errors: MemberErrors | undefined;
   readonly ids: readonly string[] | undefined;
   readonly retryAfter: number | undefined;
+  readonly traceId: string | undefined;
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     const { status } = PROBLEMS[code];
@@ -52,6 +55,7 @@ export class Problem extends Error {
     this.errors = options.errors;
     this.ids = options.ids;
     this.retryAfter = options.retryAfter;
+    this.traceId = options.traceId;
   }
 }
 

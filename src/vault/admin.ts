@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { BrokenAudit, type PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Instant } from '../core/ports.ts';
 import type { ArchiveFile } from '../history/audit-archive.ts';
@@ -123,6 +124,14 @@ export async function isSafeToRead(file: string): Promise<boolean> {
   }
 }
 
+/** Functions that show the progress of a copy and of its check. */
+interface CopyProgress {
+  /** Called with the size of the file, in bytes, before the file is copied. */
+  readonly copying?: (bytes: number) => void;
+  /** Called with the numbers of checked and of all records. */
+  readonly checking?: Progress;
+}
+
 interface CopyOptions {
   readonly from: string;
   readonly to: string;
@@ -133,13 +142,17 @@ interface CopyOptions {
  * Copies a vault that other processes may have open. Opens and checks the copy before it gets its name. Resolves to the
  * report of the check.
  */
-export async function backUpVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
+export async function backUpVault(
+  { from, to, credential }: CopyOptions,
+  { copying, checking }: CopyProgress = {},
+): Promise<CheckReport> {
   const [{ checkOpenable }, { backUpVaultFile }] = await Promise.all([
     import('../store/sqlite/file/check-openable.ts'),
     import('../store/sqlite/file/back-up-file.ts'),
   ]);
   checkOpenable(from);
-  const check = (file: string) => checkVaultFile({ file, credential }, progress);
+  copying?.(statSync(from).size);
+  const check = (file: string) => checkVaultFile({ file, credential }, checking);
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
 }
 
@@ -149,18 +162,19 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
  */
 export async function backUpIntoFolder(
   { from, credential, ...options }: Omit<CopyOptions, 'to'> & KeepOptions,
-  progress?: Progress,
+  { copying, checking }: CopyProgress = {},
 ): Promise<CheckReport & KeptBackup> {
   const [{ checkOpenable }, { backUpFileIntoFolder }] = await Promise.all([
     import('../store/sqlite/file/check-openable.ts'),
     import('../store/sqlite/file/backup-folder.ts'),
   ]);
   checkOpenable(from);
+  copying?.(statSync(from).size);
   let kept: KeptBackup = { file: '', removed: [], future: [] };
   const copy = async (verify: (building: string) => Promise<void>) => {
     kept = await backUpFileIntoFolder(from, options, verify);
   };
-  const report = await checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, progress));
+  const report = await checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, checking));
   return { ...report, ...kept };
 }
 
@@ -191,32 +205,21 @@ export async function resetVault(options: FileHolderOptions, tenantId: string | 
   return resetTokens({ ...opened, yieldToLoop: yieldBetweenBatches() }, tenantId).finally(opened.close);
 }
 
-interface CompactProgress {
-  /** Called with the size of the file, in bytes, before the file is copied. */
-  readonly copying?: (bytes: number) => void;
-  readonly checking?: Progress;
-}
-
 /**
  * Replaces a vault file with a checked copy without free pages. Resolves to the sizes and the report of the check.
  * Throws `locked_by_other` while another process has the file open.
  */
 export async function compactVault(
   { file, credential }: Pick<FileHolderOptions, 'file' | 'credential'>,
-  { copying = () => undefined, checking = () => undefined }: CompactProgress = {},
+  { copying = () => undefined, checking }: CopyProgress = {},
 ): Promise<CheckReport & Compacted> {
   const { compactVaultFile } = await import('../store/sqlite/file/compact-file.ts');
   await checkKey({ file, credential });
   let sizes: Compacted = { bytes_before: 0, bytes_after: 0 };
-  let total = 0;
   const copy = async (verify: (building: string) => Promise<void>) => {
-    sizes = await compactVaultFile(file, copying, (building, tokens) => {
-      total = tokens;
-      return verify(building);
-    });
+    sizes = await compactVaultFile(file, copying, verify);
   };
-  const check = (building: string) =>
-    checkVaultFile({ file: building, credential }, (done) => checking(done, Math.max(done, total)));
+  const check = (building: string) => checkVaultFile({ file: building, credential }, checking);
   return { ...(await checkedCopy(file, copy, check)), ...sizes };
 }
 
@@ -244,9 +247,12 @@ async function checkKey({ file, credential }: Pick<FileHolderOptions, 'file' | '
  */
 export async function restoreVault(
   { from, to, credential, moveAside = false }: CopyOptions & { readonly moveAside?: boolean },
-  progress?: Progress,
+  { copying, checking }: CopyProgress = {},
 ): Promise<CheckReport> {
   const { restoreVaultFile } = await import('../store/sqlite/file/back-up-file.ts');
-  const check = (file: string) => checkVaultFile({ file, credential }, progress);
-  return checkedCopy(from, (verify) => restoreVaultFile(from, to, verify, moveAside), check);
+  const check = (file: string) => checkVaultFile({ file, credential }, checking);
+  const copy = async (verify: (building: string) => Promise<void>) => {
+    await restoreVaultFile(from, to, verify, { moveAside, copying });
+  };
+  return checkedCopy(from, copy, check);
 }

@@ -26,11 +26,7 @@ type Transfer =
 /** Separates an expression from its data in a corpus text. */
 const DATA = '\u0001';
 const MAX_DEPTH = 64;
-const CSV_MAP = new Map([
-  ['data', 'data'],
-  ['id', 'id'],
-  ['metadata.a', 'a'],
-]);
+const CSV = { type: 'token', map: ['data=data', 'id=id', 'metadata.a=a'], onUnused: () => undefined } as const;
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : '');
 
@@ -174,7 +170,7 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
         const back = await collect(csv.readCsv(pieces(quoted.join('\n'), random)));
         const cells = (records: typeof whole) => records.found.map((record) => record.cells);
         hold(isDeepStrictEqual(cells(back), cells(whole)), 'reads other cells when all are quoted');
-        const bodies = await collect(csv.csvRows(csv.readCsv(pieces(text, random)), 'token', CSV_MAP));
+        const bodies = await collect(csv.csvRows(csv.readCsv(pieces(text, random)), CSV));
         for (const { body } of bodies.found) hold(!builtIn(body).refused, 'makes a body that is no JSON');
       },
     },

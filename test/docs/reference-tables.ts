@@ -1,4 +1,5 @@
-import { EXIT_CODES } from '../../src/cli/exit/exit-codes.ts';
+import { EXIT_CODES, exitCodeOf } from '../../src/cli/exit/exit-codes.ts';
+import { FAULTS } from '../../src/contract/faults.ts';
 import { FILTER_EXAMPLES } from '../../src/contract/filter-examples.ts';
 import { commandWords, OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
@@ -15,6 +16,17 @@ const anchor = (heading: string) =>
     .toLowerCase()
     .replaceAll(/[^\w -]/g, '')
     .replaceAll(' ', '-');
+
+/** Returns the codes of errors by their exit code. */
+function errorCodes(): Readonly<Record<number, readonly string[]>> {
+  const found: Record<number, Set<string>> = {};
+  const add = (exit: number, name: string) => {
+    found[exit] = (found[exit] ?? new Set()).add(name);
+  };
+  for (const [name, { exit }] of Object.entries(FAULTS)) add(exit, name);
+  for (const [name, { status }] of Object.entries(PROBLEMS)) add(exitCodeOf(status, name), name);
+  return Object.fromEntries(Object.entries(found).map(([exit, names]) => [exit, [...names].sort()]));
+}
 
 /** The generated parts of README and docs, by the names of their markers. */
 export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
@@ -47,6 +59,11 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
     table(
       ['exit code', 'meaning'],
       Object.entries(EXIT_CODES).map(([exit, meaning]) => [exit, meaning]),
+    ),
+  'error-codes': () =>
+    table(
+      ['exit code', '`code`'],
+      Object.entries(errorCodes()).map(([exit, names]) => [exit, codes(names)]),
     ),
   'token-types': () =>
     table(

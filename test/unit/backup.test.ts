@@ -117,3 +117,25 @@ it('holds neither the old keys nor their ciphertexts after a rotation, in file a
   expect(holds(readFileSync(file))).toBe(0);
   expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true });
 });
+
+it('reports the size of the file before it is copied, and the checked records of all', async () => {
+  const { folder, file } = await fileVault(50);
+  const watch = () => {
+    const seen: (number | readonly [done: number, total: number])[] = [];
+    const progress = {
+      copying: (bytes: number) => void seen.push(bytes),
+      checking: (done: number, total: number) => void seen.push([done, total]),
+    };
+    return { seen, progress };
+  };
+  const [copy, again] = [join(folder, 'copy'), join(folder, 'again.db')];
+  const [made, restored, checked] = [watch(), watch(), watch()];
+  await backUpVault({ from: file, to: copy, credential: CREDENTIAL }, made.progress);
+  await restoreVault({ from: copy, to: again, credential: CREDENTIAL }, restored.progress);
+  await checkVaultFile({ file, credential: CREDENTIAL }, checked.progress.checking);
+  // The tenant, its two applications with a key each, and the tokens.
+  const steps = [25, 45, 55, 55, 55].map((done) => [done, 55]);
+  expect(made.seen).toEqual([statSync(file).size, ...steps]);
+  expect(restored.seen).toEqual([statSync(copy).size, ...steps]);
+  expect(checked.seen).toEqual(steps);
+});

@@ -41,13 +41,14 @@ async function refusal(
     readonly body?: string;
     readonly arguments?: readonly string[];
     readonly clear?: readonly string[];
+    readonly code?: 'usage' | 'invalid_request';
   } = {},
 ): Promise<Fault> {
   const input = { arguments: rest.arguments ?? [], members, body: rest.body, clear: rest.clear };
   const error: unknown = await assembleCall(rest.id ?? 'createToken', input, reader('1')).catch(
     (thrown: unknown) => thrown,
   );
-  if (error instanceof Fault && error.code === 'usage') return error;
+  if (error instanceof Fault && error.code === (rest.code ?? 'usage')) return error;
   throw new Error('it was not refused');
 }
 
@@ -118,12 +119,22 @@ describe('a body from flags', () => {
     expect(await bodyOf({ mask: ['{"a":"{{ data.a }}"}'] })).toContain('"mask":{"a":"{{ data.a }}"}');
   });
 
-  it.each([
-    ['invalid JSON', { type: ['token'], data: ['{"pan":4242,}'] }, /^--data is not JSON: .* at character 13$/],
-    ['half an expression as data', { type: ['token'], data: ['{{ 4242 }}'] }, /^--data is not JSON/],
-    ['an invalid boolean', { type: ['token'], data: ['1'], 'deduplicate-token': ['4242'] }, /^--deduplicate-token/],
-    ['a pair without a name', { type: ['token'], data: ['1'], metadata: ['=4242'] }, /^--metadata must be name=value$/],
-    ['the same name twice', { type: ['token'], data: ['1'], metadata: ['a=4242', 'a=2'] }, /^--metadata/],
+  it.each<[string, Readonly<Record<string, readonly string[]>>, RegExp, string?]>([
+    ['invalid JSON', { type: ['token'], data: ['{"pan":4242,}'] }, /^--data is not JSON: .* at character 13$/, 'data'],
+    ['half an expression as data', { type: ['token'], data: ['{{ 4242 }}'] }, /^--data is not JSON/, 'data'],
+    [
+      'an invalid boolean',
+      { type: ['token'], data: ['1'], 'deduplicate-token': ['4242'] },
+      /^--deduplicate-token/,
+      'deduplicate_token',
+    ],
+    [
+      'a pair without a name',
+      { type: ['token'], data: ['1'], metadata: ['=4242'] },
+      /^--metadata must be name=value$/,
+      'metadata',
+    ],
+    ['the same name twice', { type: ['token'], data: ['1'], metadata: ['a=4242', 'a=2'] }, /^--metadata/, 'metadata'],
     [
       'a file that is not there',
       { type: ['token'], text: ['@4242'] },
@@ -133,8 +144,13 @@ describe('a body from flags', () => {
     ['data twice', { type: ['token'], data: ['1'], text: ['4242'] }, /^only one of --data or --text/],
     ['a missing member', { type: ['token'] }, /^--data or --text must be given$/],
     ['two missing members', {}, /^--type and --data or --text must be given$/],
-  ])('rejects %s, naming the flag and quoting no value', async (_what, members, message) => {
-    const { message: told, hint = '' } = await refusal(members);
+  ])('rejects %s, naming the flag and quoting no value', async (_what, members, message, path) => {
+    const {
+      message: told,
+      hint = '',
+      errors = {},
+    } = await refusal(members, { code: path === undefined ? 'usage' : 'invalid_request' });
+    expect(Object.keys(errors)).toEqual(path === undefined ? [] : [path]);
     expect(told).toMatch(message);
     expect(`${told} ${hint}`).not.toContain('4242');
   });
@@ -154,7 +170,8 @@ describe('a body from flags', () => {
   });
 
   it('suggests --text for plain text in --data', async () => {
-    expect((await refusal({ type: ['token'], data: ['hello'] })).hint).toContain('--text');
+    const { hint } = await refusal({ type: ['token'], data: ['hello'] }, { code: 'invalid_request' });
+    expect(hint).toContain('--text');
   });
 });
 
@@ -232,7 +249,8 @@ describe('rules', () => {
   });
 
   it('name the flag when they are neither JSON nor words', async () => {
-    const told = await refusal({ name: ['n'], type: ['private'], rule: ['{"a":}'] }, { id: 'createApplication' });
+    const members = { name: ['n'], type: ['private'], rule: ['{"a":}'] };
+    const told = await refusal(members, { id: 'createApplication', code: 'invalid_request' });
     expect(told.message).toMatch(/^--rule is not JSON: .* at character 6$/);
   });
 });

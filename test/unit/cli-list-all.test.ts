@@ -97,8 +97,8 @@ describe('list --all', () => {
     for (const id of 'abcde') expect(text.split(`tok-${id}`)).toHaveLength(2);
   });
 
-  it('json is one array and keeps number lexemes', async () => {
-    expect((await printAll(pagedClient(FIVE).client, 'json')).text).toBe(`[${FIVE.join(',')}]\n`);
+  it('json has the envelope of a page and keeps number lexemes', async () => {
+    expect((await printAll(pagedClient(FIVE).client, 'json')).text).toBe(`{"data":[${FIVE.join(',')}]}\n`);
   });
 
   it('csv has one header', async () => {
@@ -113,7 +113,7 @@ describe('list --all', () => {
   });
 
   it.each<readonly [Format, string]>([
-    ['json', '[]\n'],
+    ['json', '{"data":[]}\n'],
     ['ndjson', ''],
     ['csv', 'id,type,data,containers,metadata,created_at,expires_at\n'],
   ])('an empty list is %s %j', async (format, text) => {

@@ -55,6 +55,30 @@ describe('formats', () => {
     );
   });
 
+  it('table cuts no id, however narrow the terminal is', async () => {
+    const id = '0b6bb0cf-6a4c-4a55-9c7c-4d3a0c9dbf0f';
+    const body = `{"pagination":{},"data":[{"id":"${id}","type":"token","data":"a text that is long"}]}`;
+    for (const width of [20, 40, 60, 200]) {
+      expect((await render('table', body, list, { colour: false, width })).text, String(width)).toContain(id);
+    }
+  });
+
+  it('table and csv print the only list of a result', async () => {
+    const months = '[{"month":"2026-01","created":1},{"month":"2026-02","created":2}]';
+    const view = viewOf(OPERATIONS.getActivity);
+    expect(view.nested).toBe('months');
+    const { text } = await render('csv', `{"months":${months}}`, view);
+    expect(text.split('\n').map((line) => line.split(',')[0])).toEqual(['month', '2026-01', '2026-02', '']);
+    expect((await render('json', `{"months":${months}}`, view)).text).toBe(`{"months":${months}}\n`);
+    expect(viewOf(OPERATIONS.getApplication).nested).toBeUndefined();
+  });
+
+  it('csv guards formulas in texts, not in numbers', async () => {
+    const view = { ...one, columns: ['id', 'data'] };
+    const csv = async (data: string) => (await render('csv', `{"id":"x","data":${data}}`, view)).text.split('\n')[1];
+    expect([await csv('-1'), await csv('-1.50'), await csv('"-1"')]).toEqual(['x,-1', 'x,-1.50', "x,'-1"]);
+  });
+
   it('csv has one line per item', async () => {
     expect((await render('csv', PAGE, list)).text.split('\n')).toHaveLength(4);
   });

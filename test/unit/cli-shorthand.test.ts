@@ -4,14 +4,15 @@ import { shorthandToJson } from '../../src/cli/derive/shorthand.ts';
 import { ACCESS_RULE } from '../../src/contract/access-rule.ts';
 import { Fault } from '../../src/core/fault.ts';
 
-const ruleOf = (text: string, position = 1): unknown =>
-  JSON.parse(shorthandToJson('--rule', ACCESS_RULE, text, position));
+const RULE = { name: 'rule', member: 'rules' };
+const ruleOf = (text: string, position = 1): unknown => JSON.parse(shorthandToJson(RULE, ACCESS_RULE, text, position));
 
 function refusal(text: string): { readonly message: string; readonly hint: string } {
   try {
     ruleOf(text);
   } catch (error) {
-    if (error instanceof Fault && error.code === 'usage') return { message: error.message, hint: error.hint ?? '' };
+    if (error instanceof Fault && error.code === 'invalid_request')
+      return { message: error.message, hint: error.hint ?? '' };
   }
   throw new Error('it was not refused');
 }
@@ -21,7 +22,7 @@ const WHOLE =
 
 describe('a rule in words', () => {
   it('becomes the same JSON, with members in the order of the contract', () => {
-    expect(shorthandToJson('--rule', ACCESS_RULE, WHOLE, 1)).toBe(
+    expect(shorthandToJson(RULE, ACCESS_RULE, WHOLE, 1)).toBe(
       '{"description":"what it is for","priority":7,"container":"/pci/","transform":"mask","permissions":["token:read","token:create"]}',
     );
   });

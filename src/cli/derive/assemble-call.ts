@@ -6,6 +6,7 @@ import type { ReadText } from '../files/text-reader.ts';
 import { type Clearing, readClearing } from './clearing.ts';
 import { flagToJson, splitLists, splitPair } from './flag-to-json.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
+import { wrongMember } from './wrong-member.ts';
 
 /** The uninterpreted words of an operation's command line. */
 export interface CommandInput {
@@ -21,7 +22,7 @@ export interface CommandInput {
 
 /**
  * Returns the call of a command line, without its API key. Assembles the JSON body from the given texts, so that no
- * value changes. Throws the fault `usage`.
+ * value changes. Throws the faults `usage` and `invalid_request`.
  */
 export async function assembleCall(id: OperationId, input: CommandInput, read: ReadText): Promise<Call> {
   const row: Operation = OPERATIONS[id];
@@ -32,7 +33,7 @@ export async function assembleCall(id: OperationId, input: CommandInput, read: R
     .flatMap((flag) => queryEntries(flag, input.members[flag.name] ?? []));
   const { idempotencyKey } = input;
   if (idempotencyKey !== undefined && !new RegExp(IDEMPOTENCY_KEY).test(idempotencyKey)) {
-    throw new Fault('usage', `--idempotency-key ${IDEMPOTENCY_KEY_RULE}`);
+    throw wrongMember({ name: 'idempotency-key', member: 'IDEMPOTENCY-KEY' }, IDEMPOTENCY_KEY_RULE);
   }
   const call = { operation: id, params, query, ...(idempotencyKey !== undefined && { idempotencyKey }) };
   if (row.body === undefined) return call;
@@ -63,7 +64,7 @@ function pathParams(row: Operation, values: readonly string[]): Readonly<Record<
 function queryEntries(flag: MemberFlag, typed: readonly string[]): readonly (readonly [string, string])[] {
   if (flag.kind !== 'pairs') return splitLists(flag, typed).map((value) => [flag.member, value] as const);
   return typed.map((pair) => {
-    const [name, value] = splitPair(flag.name, pair);
+    const [name, value] = splitPair(flag, pair);
     return [`${flag.member}.${name}`, value] as const;
   });
 }

@@ -9,6 +9,7 @@ import type { ReadText } from '../files/text-reader.ts';
 import { parseDuration } from '../flags/quantities.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
 import { shorthandToJson } from './shorthand.ts';
+import { wrongMember } from './wrong-member.ts';
 
 /** Matches a duration from now, such as `90m`. Other text is passed on to the API, which checks times. */
 const FROM_NOW = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
@@ -37,14 +38,12 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
   },
   boolean: (flag, typed) => {
     if (typed === 'true' || typed === 'false') return typed;
-    throw new Fault('usage', `--${flag.name} must be true or false`, {
-      hint: `before another argument, write --${flag.name}=true`,
-    });
+    throw wrongMember(flag, 'must be true or false', `before another argument, write --${flag.name}=true`);
   },
   number: (flag, typed) => {
     const value = checked(flag, typed);
     if (typeof value === 'number' || value instanceof JsonNumber) return typed.trim();
-    throw new Fault('usage', `--${flag.name} must be a number`);
+    throw wrongMember(flag, 'must be a number');
   },
   json: async (flag, typed, read) => {
     if (flag.expression && typed.startsWith('{{')) return JSON.stringify(typed);
@@ -79,19 +78,19 @@ export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readon
   return typed.flatMap((one) => (one.split(',').every((word) => known.includes(word)) ? one.split(',') : [one]));
 }
 
-/** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `usage`. */
-export function splitPair(flagName: string, typed: string): readonly [name: string, value: string] {
+/** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `invalid_request`. */
+export function splitPair(flag: MemberFlag, typed: string): readonly [name: string, value: string] {
   const at = typed.indexOf('=');
   if (at > 0) return [typed.slice(0, at), typed.slice(at + 1)];
-  throw new Fault('usage', `--${flagName} must be name=value`);
+  throw wrongMember(flag, 'must be name=value');
 }
 
 function pairsToJson(flag: MemberFlag, typed: readonly string[], cleared: readonly string[]): string {
   const pairs = new Map<string, string | null>(cleared.map((name) => [name, null]));
   for (const one of typed) {
-    const [name, value] = splitPair(flag.name, one);
+    const [name, value] = splitPair(flag, one);
     if (cleared.includes(name)) throw new Fault('usage', `--${flag.name} and --clear name the same member`);
-    if (pairs.has(name)) throw new Fault('usage', `--${flag.name} names the same member twice`);
+    if (pairs.has(name)) throw wrongMember(flag, 'names the same member twice');
     pairs.set(name, value);
   }
   return `{${[...pairs].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
@@ -110,21 +109,21 @@ async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: R
       texts.push(isList ? text.slice(1, -1).trim() : text);
     } else {
       count += 1;
-      texts.push(shorthandToJson(`--${flag.name}`, flag.schema.items ?? {}, text, count));
+      texts.push(shorthandToJson(flag, flag.schema.items ?? {}, text, count));
     }
   }
   return `[${texts.filter((text) => text !== '').join(',')}]`;
 }
 
-/** Parses the JSON of a flag. Throws `usage` with the position of an error but not the text, which may be a secret. */
+/** Parses the JSON of a flag. Throws `invalid_request` with the position of an error but not the text, which may be a secret. */
 function checked(flag: MemberFlag, text: string): Json {
   try {
     return parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     const hint = flag.member === 'data' ? 'pass a plain string with --text' : undefined;
-    const message = `--${flag.name} is not JSON: ${error.reason.replace(/\.$/, '')} at character ${error.position + 1}`;
-    throw new Fault('usage', message, { hint });
+    const where = `at character ${error.position + 1}`;
+    throw wrongMember(flag, `is not JSON: ${error.reason.replace(/\.$/, '')} ${where}`, hint);
   }
 }
 

@@ -1,6 +1,9 @@
 import type { Schema, TypeName } from '../../contract/schema.ts';
-import { Fault } from '../../core/fault.ts';
 import { nearestName } from '../../core/nearest-name.ts';
+import { wrongMember } from './wrong-member.ts';
+
+/** A flag and its member, which errors name. */
+type Named = Parameters<typeof wrongMember>[0];
 
 /** Matches a word `name=value`. The value, or a part of it, may be in quotes. */
 const WORD = /\s*(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
@@ -17,21 +20,21 @@ const FILLED: Readonly<Record<string, (position: number) => string>> = {
  * permissions=token:read,token:create`. The names of the words are the members of `schema`. The values of a list are
  * separated by commas or given by several words, whose name may be in the singular. An object in a list is written as
  * its required members with colons between them (`condition=container:starts_with:/pci/`). `position` is the object's
- * position among those of the flag, from 1. Throws the fault `usage`, which names the word and the expected form.
+ * position among those of the flag, from 1. Throws the fault `invalid_request`, which names the word and the expected form.
  */
-export function shorthandToJson(flag: string, schema: Schema, text: string, position: number): string {
+export function shorthandToJson(flag: Named, schema: Schema, text: string, position: number): string {
   const given = new Map<string, string[]>();
   for (const [word, value] of splitWords(flag, text, schema)) {
     const [member, property] = findMember(flag, schema, word);
     const before = given.get(member) ?? [];
-    if (before.length > 0 && typeOf(property) !== 'array') throw new Fault('usage', `${flag}: ${word}= is given twice`);
+    if (before.length > 0 && typeOf(property) !== 'array') throw wrongMember(flag, `: ${word}= is given twice`);
     given.set(member, [...before, ...valuesOf(flag, word, property, value)]);
   }
   const members = Object.entries(schema.properties ?? {}).flatMap(([member, property]) => {
     const values = given.get(member);
     const filled = schema.required?.includes(member) ? FILLED[member]?.(position) : undefined;
     if (values === undefined && filled === undefined && schema.required?.includes(member)) {
-      throw new Fault('usage', `${flag}: ${member}= is missing`, { hint: `such as ${exampleOf(member, property)}` });
+      throw wrongMember(flag, `: ${member}= is missing`, `such as ${exampleOf(member, property)}`);
     }
     const json = values === undefined ? filled : typeOf(property) === 'array' ? `[${values.join(',')}]` : values[0];
     return json === undefined ? [] : [`${JSON.stringify(member)}:${json}`];
@@ -46,15 +49,15 @@ export function wordsOf(schema: Schema): string {
     .join(' ');
 }
 
-function* splitWords(flag: string, text: string, schema: Schema): Generator<readonly [word: string, value: string]> {
+function* splitWords(flag: Named, text: string, schema: Schema): Generator<readonly [word: string, value: string]> {
   const end = text.trimEnd().length;
   for (let at = 0; at < end; at = WORD.lastIndex) {
     WORD.lastIndex = at;
     const groups = WORD.exec(text)?.groups;
-    if (groups === undefined) throw new Fault('usage', `${flag}: a quote is not closed, or precedes a =`);
+    if (groups === undefined) throw wrongMember(flag, ': a quote is not closed, or precedes a =');
     const { name = '', value } = groups;
     if (value === undefined) {
-      throw new Fault('usage', `${flag}: ${name} is not name=value`, { hint: `JSON, or the words ${wordsOf(schema)}` });
+      throw wrongMember(flag, `: ${name} is not name=value`, `JSON, or the words ${wordsOf(schema)}`);
     }
     yield [name, value.replace(QUOTED, withoutQuotes)];
   }
@@ -64,7 +67,7 @@ function withoutQuotes(_all: string, double?: string, single?: string): string {
   return double?.replace(/\\([\s\S])/g, '$1') ?? single ?? '';
 }
 
-function findMember(flag: string, schema: Schema, word: string): readonly [member: string, Schema] {
+function findMember(flag: Named, schema: Schema, word: string): readonly [member: string, Schema] {
   const properties = schema.properties ?? {};
   for (const member of [word, `${word}s`]) {
     const property = Object.hasOwn(properties, member) ? properties[member] : undefined;
@@ -73,39 +76,36 @@ function findMember(flag: string, schema: Schema, word: string): readonly [membe
   const lists = Object.keys(properties).filter((name) => typeOf(properties[name] ?? {}) === 'array');
   const near = nearestName(word, [...Object.keys(properties), ...lists.map((name) => name.slice(0, -1))]);
   const hint = near === undefined ? `known are ${Object.keys(properties).join(', ')}` : `did you mean ${near}=?`;
-  throw new Fault('usage', `${flag}: unknown word ${word}=`, { hint });
+  throw wrongMember(flag, `: unknown word ${word}=`, hint);
 }
 
-function valuesOf(flag: string, word: string, schema: Schema, value: string): readonly string[] {
+function valuesOf(flag: Named, word: string, schema: Schema, value: string): readonly string[] {
   if (typeOf(schema) !== 'array') return [jsonOf(flag, word, schema, value)];
   const items = schema.items ?? {};
   if (typeOf(items) === 'object') return [compoundOf(flag, word, items, value)];
   return value.split(',').map((one) => jsonOf(flag, word, items, one.trim()));
 }
 
-function jsonOf(flag: string, word: string, schema: Schema, value: string): string {
+function jsonOf(flag: Named, word: string, schema: Schema, value: string): string {
   if (typeOf(schema) === 'integer') {
     if (/^\d{1,15}$/.test(value)) return String(Number(value));
-    throw new Fault('usage', `${flag}: ${word} must be a whole number`);
+    throw wrongMember(flag, `: ${word} must be a whole number`);
   }
   if (schema.enum !== undefined && !schema.enum.includes(value)) {
     const near = nearestName(value, schema.enum);
-    const message = `${flag}: ${word} must be one of ${schema.enum.join(', ')}`;
-    throw new Fault('usage', message, { hint: near && `did you mean ${near}?` });
+    throw wrongMember(flag, `: ${word} must be one of ${schema.enum.join(', ')}`, near && `did you mean ${near}?`);
   }
   return JSON.stringify(value);
 }
 
 /** Returns the JSON text of an object in a list from `value`. The last member takes the rest, including colons. */
-function compoundOf(flag: string, word: string, schema: Schema, value: string): string {
+function compoundOf(flag: Named, word: string, schema: Schema, value: string): string {
   const names = schema.required ?? [];
   const parts = value.split(':');
   const last = names.length - 1;
   const values = [...parts.slice(0, last), parts.slice(last).join(':')];
   if (names.some((_name, at) => (values[at] ?? '') === '')) {
-    throw new Fault('usage', `${flag}: ${word} must be ${names.join(':')}`, {
-      hint: `such as ${word}=${compoundExample(schema)}`,
-    });
+    throw wrongMember(flag, `: ${word} must be ${names.join(':')}`, `such as ${word}=${compoundExample(schema)}`);
   }
   const members = names.map((name, at) => {
     const json = jsonOf(flag, `the ${name} of ${word}`, schema.properties?.[name] ?? {}, values[at] ?? '');

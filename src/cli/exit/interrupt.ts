@@ -1,4 +1,4 @@
-import { reportFailure } from './report-failure.ts';
+import { printHeldError, reportFailure } from './report-failure.ts';
 
 /** The exit codes after signals: 128 plus the number of the signal. */
 export const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -47,5 +47,7 @@ function exit(signal: EndSignal): void {
  * contain a value.
  */
 export function exitUnexpected(error: unknown): void {
-  process.exit(reportFailure(error, process.env));
+  const exitCode = reportFailure(error, process.env);
+  printHeldError();
+  process.exit(exitCode);
 }

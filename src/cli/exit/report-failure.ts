@@ -4,14 +4,15 @@ import { diskHint, FAULTS } from '../../contract/faults.ts';
 import type { ProblemCode } from '../../contract/problems.ts';
 import { errorCode, isError } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
-import { memberLines, Problem } from '../../core/problem.ts';
+import { type MemberErrors, memberLines, Problem } from '../../core/problem.ts';
 import type { NameMember } from '../derive/name-member.ts';
 import { pathFault } from '../files/typed-paths.ts';
 import type { Environment } from '../flags/global-flags.ts';
 import { inOwnName } from '../help/in-own-name.ts';
-import { stripControlCharacters } from '../output/control-characters.ts';
+import { escapeInJson, stripControlCharacters } from '../output/control-characters.ts';
+import { wantsJsonErrors } from './error-form.ts';
 import { isFullDisk } from './error-reason.ts';
-import { type ExitCode, exitCodeOf } from './exit-codes.ts';
+import { type ChildExitCode, type ExitCode, exitCodeOf } from './exit-codes.ts';
 
 /** Hints for problems whose detail contains no hint. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
@@ -45,18 +46,60 @@ export function report(fact: string, hint?: string, details: readonly string[] =
   if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
 }
 
+/** The members of an error as JSON, besides `exit_code`. */
+interface ErrorMembers {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  /** The errors by the path of the member in the request. */
+  readonly errors?: MemberErrors | undefined;
+  /** Further lines about the error. */
+  readonly details?: readonly string[] | undefined;
+  readonly ids?: readonly string[] | undefined;
+  readonly trace_id?: string | undefined;
+}
+
+/** The error as JSON that `printHeldError` prints. */
+let held: string | undefined;
+
+/**
+ * Reports an error as text, or holds it as JSON if the command line asks for JSON. `lines` are the details of the text.
+ * Returns the exit code.
+ */
+export function printError<Code extends ExitCode | ChildExitCode>(
+  exitCode: Code,
+  { details, ids, ...members }: ErrorMembers,
+  lines: readonly string[] = [...(details ?? []), ...(ids ?? [])],
+): Code {
+  if (!wantsJsonErrors()) report(members.message, members.hint, lines);
+  else {
+    const lists = { ...(details?.length && { details }), ...(ids?.length && { ids }) };
+    const { hint, errors, trace_id, ...first } = members;
+    held ??= JSON.stringify({ ...first, hint, errors, ...lists, trace_id: trace_id || undefined, exit_code: exitCode });
+  }
+  return exitCode;
+}
+
+/** Prints the first error of the command as one line of JSON, if JSON was asked for. Call it after all other output. */
+export function printHeldError(): void {
+  if (held === undefined) return;
+  writeError(`${escapeInJson(held)}\n`);
+  held = undefined;
+}
+
 /** Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. */
 export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
-  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember);
+  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId);
 }
 
 /** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
-  if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
+  if (error instanceof Problem) return tellProblem(error.status, error, nameMember, error.traceId);
   if (error instanceof Fault) {
-    report(error.message, error.hint, error.details);
+    const { code, message, hint, details, errors } = error;
+    printError(FAULTS[code].exit, { code, message, hint, details, errors });
     if (env['VAULT_DEBUG'] === '1' && isError(error.cause)) writeError(`${error.cause.stack}\n`);
-    return FAULTS[error.code].exit;
+    return FAULTS[code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
   // The reader of stdout has gone, as in `vault … | head -1`.
@@ -82,7 +125,8 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   const path = isError(error) && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
   const refused = path === undefined ? undefined : pathFault('a path', path, error);
   if (refused !== undefined) return reportFailure(refused, env);
-  report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where');
+  const hint = env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where';
+  printError(1, { code: 'internal_error', message: 'unexpected error', hint });
   if (env['VAULT_DEBUG'] === '1' && isError(error)) writeError(`${error.stack}\n`);
   return 1;
 }
@@ -91,13 +135,19 @@ type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & {
   readonly [Name in 'errors' | 'ids']?: DecodedProblem[Name] | undefined;
 };
 
-function tellProblem(status: number, problem: ToldProblem | undefined, nameMember?: NameMember): ExitCode {
+function tellProblem(
+  status: number,
+  problem: ToldProblem | undefined,
+  nameMember?: NameMember,
+  traceId?: string,
+): ExitCode {
   const { code, detail, errors, ids }: ToldProblem = problem ?? { code: undefined, detail: `status ${status}` };
-  report(detail, undefined, ids);
-  for (const line of memberLines(errors, nameMember)) report(`  ${line}`);
   const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
-  if (hint !== undefined) writeError(`hint: ${hint}\n`);
-  return exitCodeOf(status, code);
+  return printError(
+    exitCodeOf(status, code),
+    { code: code ?? 'internal_error', message: detail, hint, errors, ids, trace_id: traceId },
+    [...(ids ?? []), ...memberLines(errors, nameMember)],
+  );
 }
 
 type UsageError = Error & { readonly code: string; readonly exitCode: number };
@@ -129,8 +179,8 @@ function reportUsage(error: UsageError): ExitCode {
     ? 'write long flags with two dashes, and put -- before an argument that begins with -'
     : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
-  report(reported, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
-  return 2;
+  const hint = meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined);
+  return printError(2, { code: 'usage', message: reported, hint });
 }
 
 let isOwned = false;

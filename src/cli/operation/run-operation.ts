@@ -102,6 +102,11 @@ function warnOfGrants(bodyText = '{}'): void {
   }
 }
 
+/** Returns whether the only column of a result is a list of objects. */
+function isOnlyList(result: Operation['result'], [column = '', ...others]: readonly string[]): boolean {
+  return others.length === 0 && result?.properties?.[column]?.items?.type === 'object';
+}
+
 /** Returns the view of an operation's results. */
 export function viewOf(row: Operation): ResultView {
   const { result, cli } = row;
@@ -113,6 +118,7 @@ export function viewOf(row: Operation): ResultView {
     columns: cli.columns,
     rest: true,
     ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
+    ...(isOnlyList(result, cli.columns) && { nested: cli.columns[0] ?? '' }),
     ...(cli.holdsTokens && { holdsTokens: true }),
   };
 }

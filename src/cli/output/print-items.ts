@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { stripControlCharacters } from './control-characters.ts';
-import { rawText, type Showing } from './render-result.ts';
+import { rawText, type Showing, withLineEnd } from './render-result.ts';
 import {
   cellText,
   cellValue,
@@ -24,13 +24,13 @@ type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
 
-/** The formats of `--all`, which print items without an envelope. Only a table keeps all, to compute its widths. */
+/** The formats of `--all`. JSON has the envelope of a page without its pagination. Only a table keeps all, to compute its widths. */
 const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
   json: () => ({
     page: (items, isFirst) =>
-      items.map((item, at) => `${isFirst && at === 0 ? '[' : ','}${stringifyJson(item)}`).join(''),
-    end: (isEmpty) => (isEmpty ? '[]\n' : ']\n'),
+      items.map((item, at) => `${isFirst && at === 0 ? '{"data":[' : ','}${stringifyJson(item)}`).join(''),
+    end: (isEmpty) => (isEmpty ? '{"data":[]}\n' : ']}\n'),
   }),
   csv: ({ columns }) => ({
     page: async (items, isFirst) => (await import('./csv.ts')).renderCsv(items, columns, isFirst),
@@ -101,5 +101,5 @@ function formatOf(
   const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, options);
-  return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
+  return { page: (items) => items.map((item) => withLineEnd(rawText(selectField(item, path)))).join('') };
 }

@@ -1,8 +1,10 @@
 import type { Json } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
+import { memberNames } from '../../core/json/member-names.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import {
+  asObject,
   cellText,
   type Format,
   firstPageNote,
@@ -59,15 +61,42 @@ export async function renderResult(
   options: RenderOptions,
 ): Promise<Rendered> {
   if (showing.field !== undefined) return renderField(bodyText, showing.field);
+  const { nested } = view;
+  if (nested !== undefined && !showing.quiet && (showing.format === 'table' || showing.format === 'csv')) {
+    return renderNested(parseJson(bodyText), nested, view, showing.format, options);
+  }
   const rendered = showing.quiet ? renderIds(bodyText, view) : RENDERERS[showing.format](bodyText, view, options);
   const note = view.list ? firstPageNote(parseJson(bodyText)) : undefined;
   return note === undefined ? rendered : { note, ...(await rendered) };
 }
 
+/** Resolves to the items of the only list of a result. A remark has the other members. */
+async function renderNested(
+  body: Json,
+  member: string,
+  view: ResultView,
+  format: 'table' | 'csv',
+  options: RenderOptions,
+): Promise<Rendered> {
+  const schema = view.schema?.properties?.[member];
+  const columns = Object.keys(schema?.items?.properties ?? {});
+  const items = stringifyJson(selectField(body, [member]) ?? []);
+  const { text } = await RENDERERS[format](items, { schema, list: true, columns, rest: false }, options);
+  const others = memberNames(asObject(body) ?? {}).filter((name) => name !== member);
+  const texts = others.map((name) => [name, cellText(selectField(body, [name]))] as const);
+  const note = texts.flatMap(([name, value]) => (value === '' ? [] : [`${name}: ${value}`])).join(', ');
+  return { text, note: note || undefined };
+}
+
 function renderField(bodyText: string, steps: readonly Step[]): Rendered {
   const value = selectField(parseJson(bodyText), steps);
   if (value === undefined) throw new Fault('usage', `--field: the result has no ${printPath(steps)}`);
-  return { text: `${rawText(value)}\n` };
+  return { text: withLineEnd(rawText(value)) };
+}
+
+/** Returns a text with a line end. A text that has one, such as PEM, stays as it is. */
+export function withLineEnd(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
 }
 
 /** Returns a string unchanged, any other value as JSON, and nothing for an absent member. */

@@ -17,6 +17,8 @@ export interface ResultView {
   readonly rest: boolean;
   /** The path of the identifying member, which `--quiet` prints. Default: `id`. */
   readonly idMember?: string;
+  /** The member whose items a table and a CSV print: the only list of a single result. */
+  readonly nested?: string;
   /** Whether the result is a document with tokens at any depth, whose ids `--quiet` prints. */
   readonly holdsTokens?: boolean;
 }
@@ -85,7 +87,12 @@ export type Format = (typeof FORMATS)[number];
 /** Returns the requested format. Default: `table` on a terminal, else `json`. Throws `usage` for an unknown one. */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
+  return requireFormat('--output (VAULT_OUTPUT)', asked);
+}
+
+/** Returns the format of this name. Throws the fault `usage`, which names the flag, for another one. */
+export function requireFormat(flag: string, asked: string): Format {
   const format = FORMATS.find((known) => known === asked);
   if (format !== undefined) return format;
-  throw new Fault('usage', `--output (VAULT_OUTPUT) must be one of ${FORMATS.join(', ')}`);
+  throw new Fault('usage', `${flag} must be one of ${FORMATS.join(', ')}`);
 }

@@ -106,11 +106,11 @@ export const RESULT_VIEWS = {
   keysSlot: one(SLOT, { idMember: 'slot' }),
   keysStatus: one(
     { vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: array(object(TENANT_KEYS)), ...DAMAGED },
-    { columns: ['vault_id', 'generation', 'slots', 'tenants'], rest: true },
+    { columns: ['vault_id', 'generation', 'slots', 'tenants'], rest: true, nested: 'tenants' },
   ),
   keysRotate: one(
     { generation: NUMBER, removed_slots: array(NUMBER), tenants: array(object(ROTATED)), ...DAMAGED },
-    { columns: ['generation', 'removed_slots', 'tenants'], rest: true },
+    { columns: ['generation', 'removed_slots', 'tenants'], rest: true, nested: 'tenants' },
   ),
   keygen: one({ file: TEXT, recipient: TEXT }),
   backup: one({ file: TEXT, checked: CHECKED, removed: array(TEXT) }, { columns: ['file', 'checked'], rest: true }),

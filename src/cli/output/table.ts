@@ -50,7 +50,8 @@ async function renderRows(
   );
   const lines = [columns.map((column) => column.toUpperCase()), ...rows];
   const natural = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
-  const rigid = schemas.map((schema) => schema?.format === 'date-time');
+  const isId = (column: string) => column === view.idMember || /(?:^|[._])id$/.test(column);
+  const rigid = columns.map((column, at) => schemas[at]?.format === 'date-time' || isId(column));
   const widths = chooseWidths(natural, rigid, options.width);
   const hidden = columns.slice(widths.length);
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
@@ -62,7 +63,8 @@ async function renderRows(
 
 /**
  * Returns the widths of the visible columns. Hides columns from the right. The first column, an id or a name, keeps its
- * width if that leaves two fifths of the line to the others. A column of times is shown in full width or hidden.
+ * width if that leaves two fifths of the line to the others. A column of ids or times is shown in full width or hidden; a
+ * first column of ids is never hidden, even if it is wider than the terminal.
  */
 function chooseWidths(
   natural: readonly number[],
@@ -79,7 +81,7 @@ function chooseWidths(
     if (whole + fitted.reduce((sum, one) => sum + one, 0) > available) continue;
     return natural.slice(0, count).map((one, at) => (isWhole(at) ? one : (fitted.shift() ?? 0)));
   }
-  return natural.slice(0, 1).map((one) => Math.min(one, width));
+  return natural.slice(0, 1).map((one) => (rigid[0] ? one : Math.min(one, width)));
 }
 
 /** Returns the path and text of each value of a single result, the columns first. Omits members that it lacks. */

@@ -16,6 +16,7 @@ export const PROFILE_VARIABLES = {
   api_key_file: 'VAULT_API_KEY_FILE',
   /** The API key itself, so the profile's file must be readable only by its owner. */
   api_key: 'VAULT_API_KEY',
+  output: 'VAULT_OUTPUT',
 } as const;
 
 /** A vault and its credentials. It has exactly one of `url`, `file` and `store`. */

@@ -1,4 +1,5 @@
 import { Fault } from '../../core/fault.ts';
+import { useErrorForm } from '../exit/error-form.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../flags/global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
@@ -25,12 +26,14 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
     throw new Fault('usage', error.message, { hint: error.hint, cause: error });
   });
-  return fillFromProfile(profile, flags, env);
+  const filled = fillFromProfile(profile, flags, env);
+  useErrorForm(filled);
+  return filled;
 }
 
 /**
  * Returns the environment with the profile's values for unset variables. If flags or variables already name a vault, it
- * adds only the API key, because the other values belong to the profile's own vault.
+ * adds only the output format and the API key, because the other values belong to the profile's own vault.
  */
 export function fillFromProfile(profile: Profile, named: Named, env: Environment): Environment {
   const filled: Record<string, string | undefined> = { ...env };
@@ -44,6 +47,7 @@ export function fillFromProfile(profile: Profile, named: Named, env: Environment
     const credentials = Object.values(FLAGS.credential).map((row) => row.env);
     if (!isSet(...credentials)) give(...credentials);
   }
+  if (!isSet('VAULT_OUTPUT')) give('VAULT_OUTPUT');
   if (!isSet('VAULT_API_KEY', 'VAULT_API_KEY_FILE')) give('VAULT_API_KEY', 'VAULT_API_KEY_FILE');
   return filled;
 }

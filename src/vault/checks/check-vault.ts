@@ -43,6 +43,9 @@ interface CheckScope extends Pick<LogParts, 'yieldToLoop' | 'archives'> {
   readonly onRecord?: (created_at: Instant) => void;
 }
 
+/** Key ids above all that a vault has, so that every record counts as sealed under older keys. */
+const NEWER_KEYS = { key_id: 0x7fff_ffff, index_key_id: 0x7fff_ffff };
+
 /**
  * Returns the findings in the whole vault: those of the store, which need no key; those of each record, decrypted and
  * compared with its indexes; and those of the audit. Changes nothing. Reads each record as one state, so a concurrent
@@ -63,8 +66,14 @@ export async function checkVault(
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
 
+  let [done, total] = [0, 0];
+  const report = () => progress(done, Math.max(done, total));
+
   async function checkTenants(): Promise<void> {
-    for (const id of await store.listTenantIds()) {
+    const ids = await store.listTenantIds();
+    for (const id of ids) total += (await unlessDamaged(() => store.countStale(id, NEWER_KEYS))) ?? 0;
+    for (const id of ids) {
+      done += 1;
       const read = await unlessDamaged(async () => [await store.findTenant(id)] as const);
       if (read === undefined) {
         findings.push({ table: 'tenant', id, what: 'the row or the keys of the tenant cannot be read' });
@@ -87,23 +96,27 @@ export async function checkVault(
       const keysFrom: KeysFrom = new Map();
       for await (const row of rowsOf(store, 'application', tenant.id, pageRows, yieldToLoop)) {
         checked.applications += 1;
+        done += 1;
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkApplicationRow(opened, row, keysFrom)));
       }
       for await (const row of rowsOf(store, 'application_key', tenant.id, pageRows, yieldToLoop)) {
+        done += 1;
         findings.push(...(await checkKeyRow(opened, row, keysFrom)));
       }
-      const report = () => progress(checked.tokens, checked.tokens + pageRows);
       for await (const row of rowsOf(store, 'token', tenant.id, pageRows, report)) {
         checked.tokens += 1;
+        done += 1;
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkTokenRow(opened, row)));
       }
       for await (const row of rowsOf(store, 'tombstone', tenant.id, pageRows)) {
         findings.push(...(await checkTombstoneRow(keyring, row)));
       }
-      for await (const row of rowsOf(store, 'reply', tenant.id, pageRows))
+      for await (const row of rowsOf(store, 'reply', tenant.id, pageRows, report)) {
+        done += 1;
         findings.push(...(await checkReplyRow(opened, row)));
+      }
     }
   }
 

@@ -8,7 +8,7 @@ import { formatInstant } from '../../../core/time.ts';
 import { wallTime } from '../../../core/timers.ts';
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
-import { report } from '../../exit/report-failure.ts';
+import { printError, report } from '../../exit/report-failure.ts';
 import { ARCHIVE_FLAGS, archiveFile, archiveFiles } from '../../files/archive-file.ts';
 import { filePath, outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
@@ -95,7 +95,10 @@ Only --anchor detects missing entries at the end. \`vault doctor\` also compares
       return admin.verifyAudit();
     };
   },
-  exitCode: (result) => ('first_bad' in result ? 9 : 0),
+  exitCode: ({ first_bad: bad }: { readonly first_bad?: { readonly sequence: number; readonly what: string } }) => {
+    if (bad === undefined) return 0;
+    return printError(9, { code: 'damaged', message: `entry ${bad.sequence} of the audit is wrong: ${bad.what}` });
+  },
 });
 
 /** `vault audit prune`: moves old entries to an archive. */

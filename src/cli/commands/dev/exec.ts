@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { Fault } from '../../../core/fault.ts';
 import type { ChildExitCode } from '../../exit/exit-codes.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../exit/interrupt.ts';
-import { report } from '../../exit/report-failure.ts';
+import { printError } from '../../exit/report-failure.ts';
 import { type Environment, FLAGS, flag } from '../../flags/global-flags.ts';
 import { seededVariables } from '../seed/seed-output.ts';
 import { subcommand } from '../subcommand.ts';
@@ -102,7 +102,7 @@ function createChildRunner() {
     kill = undefined;
     if (exitCode !== undefined) return exitCode as ChildExitCode;
     if (signal !== undefined) return (128 + constants.signals[signal]) as ChildExitCode;
-    report(`${command} cannot be run (${code ?? 'unknown error'})`);
-    return (code === 'ENOENT' ? 127 : 126) as ChildExitCode;
+    const message = `${command} cannot be run (${code ?? 'unknown error'})`;
+    return printError<ChildExitCode>(code === 'ENOENT' ? 127 : 126, { code: 'usage', message });
   };
 }

@@ -12,11 +12,11 @@ import { filePath, outputPath } from '../../files/output-path.ts';
 import { type Environment, FLAGS, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
 import { parseWhole } from '../../flags/quantities.ts';
 import { chooseFile } from '../../flags/target.ts';
-import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { makeTemporaryFolder, removeFolder } from '../dev/temporary-folder.ts';
 import { type CommandLine, printing } from '../printing.ts';
+import { copyProgress } from './copy-progress.ts';
 import { type Checked, checkAndReport, doctorExitCode } from './doctor.ts';
 
 const BACKUP_FLAGS = {
@@ -99,14 +99,14 @@ function requireStream({ output, field }: GlobalFlags): void {
 
 async function backUp({ file, credential }: FileHolderOptions, to: string) {
   const { backUpVault } = await import('../../../vault/admin.ts');
-  const line = progressLine('checking the copy');
-  return (await backUpVault({ from: file, to, credential }, line.show).finally(line.end)).checked;
+  const progress = copyProgress();
+  return (await backUpVault({ from: file, to, credential }, progress).finally(progress.end)).checked;
 }
 
 async function backUpByTime({ file: from, credential }: FileHolderOptions, folder: string, keep: number) {
   const { backUpIntoFolder } = await import('../../../vault/admin.ts');
-  const line = progressLine('checking the copy');
-  const made = await backUpIntoFolder({ from, credential, folder, keep }, line.show).finally(line.end);
+  const progress = copyProgress();
+  const made = await backUpIntoFolder({ from, credential, folder, keep }, progress).finally(progress.end);
   if (made.future.length > 0) report(`skipped ${made.future.join(', ')}: the name has a time in the future`);
   return { file: made.file, checked: made.checked, removed: made.removed };
 }
@@ -211,9 +211,9 @@ No file is overwritten. --move-aside keeps a damaged vault with its log, which m
     requireBackup(backup);
     const credential = await readBackupCredential(backup, file, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
-    const line = progressLine('checking the copy');
+    const progress = copyProgress();
     const copy = { from: backup, to: file, credential, ...read(RESTORE_FLAGS) };
-    const { checked } = await restoreVault(copy, line.show).finally(line.end);
+    const { checked } = await restoreVault(copy, progress).finally(progress.end);
     return { file, checked };
   },
 });

@@ -1,8 +1,7 @@
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
-import { printByteSize } from '../../flags/quantities.ts';
-import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { onFile } from '../on-file.ts';
+import { copyProgress } from './copy-progress.ts';
 
 const HELP = `
 Removed records leave free space in the file, which new records use. This command writes a copy without it, checks the
@@ -26,15 +25,8 @@ export const defineCompact = onFile(
 /** Compacts a vault file and shows the progress. */
 export async function compactWithProgress({ file, credential }: FileHolderOptions) {
   const { compactVault } = await import('../../../vault/admin.ts');
-  const copy = progressLine('copying', printByteSize);
-  const check = progressLine('checking the copy');
-  const copying = (bytes: number) => copy.show(0, bytes);
-  const { bytes_before, bytes_after, checked } = await compactVault(
-    { file, credential },
-    { copying, checking: check.show },
-  ).finally(() => {
-    copy.end();
-    check.end();
-  });
+  const progress = copyProgress();
+  const compacted = compactVault({ file, credential }, progress).finally(progress.end);
+  const { bytes_before, bytes_after, checked } = await compacted;
   return { bytes_before, bytes_after, checked };
 }

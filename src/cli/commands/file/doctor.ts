@@ -1,6 +1,6 @@
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
-import { report } from '../../exit/report-failure.ts';
+import { printError, report } from '../../exit/report-failure.ts';
 import { ARCHIVE_FLAGS, archiveFiles } from '../../files/archive-file.ts';
 import { FLAGS } from '../../flags/global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -45,6 +45,6 @@ export async function checkAndReport(
 /** Reports the number of findings with a hint, and returns the exit code. */
 export function doctorExitCode({ ok, findings }: Pick<Checked, 'ok' | 'findings'>, hint: string): 0 | 9 {
   if (ok) return 0;
-  report(`${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`, hint);
-  return 9;
+  const message = `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
+  return printError(9, { code: 'damaged', message, hint });
 }

@@ -48,6 +48,7 @@ async function move(line: CommandLine) {
   const { moveVault, abortMove } = await import('../../../vault/move.ts');
   if (abort) {
     await abortMove({ from, to });
+    line.remark(`${shown.from} serves again; run \`vault move\` again to move it`);
     return { state: 'aborted', ...shown };
   }
   const copying = progressLine('moving');
@@ -66,7 +67,16 @@ async function move(line: CommandLine) {
   ).finally(() => {
     for (const each of [copying, comparing, checking]) each.end();
   });
+  line.remark(nextStep(from, to, keepSource));
   return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
+}
+
+/** Returns a sentence with what to do after a move or a copy. */
+function nextStep(from: VaultLocation, to: VaultLocation, isCopy: boolean): string {
+  const flag = to.file === undefined ? `--store '${shownAs(to)}'` : `--file ${shownAs(to)}`;
+  if (isCopy) return `check the copy with \`vault doctor ${flag}\`; it lacks what ${shownAs(from)} stores from now on`;
+  const old = from.file === undefined ? `drop the schema of ${shownAs(from)}` : `remove ${from.file}.moved`;
+  return `serve the vault with \`vault serve ${flag}\` and the same key; when it works, ${old}`;
 }
 
 function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultLocation {

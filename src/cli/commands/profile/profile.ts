@@ -7,6 +7,7 @@ import { namedCredential } from '../../credential/read-credential.ts';
 import { createTextReader } from '../../files/text-reader.ts';
 import { type Environment, FLAGS, type FlagsOf, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
 import { chooseTarget } from '../../flags/target.ts';
+import { requireFormat } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
@@ -14,17 +15,22 @@ import { type Printing, printing } from '../printing.ts';
 
 const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from standard input and save it') };
 
-type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
+const OUTPUT_FLAGS = {
+  defaultOutput: flag('--default-output <format>', 'the --output of commands that use the profile'),
+};
+
+type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS & typeof OUTPUT_FLAGS>;
 
 /** `vault profile add`: saves a vault and its credentials under a name. Reads missing flags from the environment. */
 export const defineProfileAdd = onProfiles({
   args: { '<name>': 'the name of the new profile' },
-  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS },
+  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS, ...OUTPUT_FLAGS },
   help: `
 A profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.`,
   examples: [
     'vault profile add staging --url https://vault.test:8484 --api-key -',
     'vault profile add local --file vault.db --api-key-file backend.key',
+    'vault profile add ci --url https://vault.test:8484 --default-output json',
   ],
   async run(store, name, flags) {
     await store.checkFree(name);
@@ -85,7 +91,9 @@ async function shown(store: ProfileStore, name: string) {
 
 async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> {
   const target = chooseTarget(flags, env);
-  const keys = await readKeys(flags, env);
+  const asked = flagValue(flags.defaultOutput, env, OUTPUT_FLAGS.defaultOutput);
+  const output = asked === undefined ? undefined : requireFormat('--default-output', asked);
+  const keys = { ...(await readKeys(flags, env)), ...(output !== undefined && { output }) };
   if (target.kind === 'remote') {
     // Check the URL: `httpTransport` throws for anything but a daemon's URL.
     await httpTransport(target.url, 1).close();

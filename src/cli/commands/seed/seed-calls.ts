@@ -41,9 +41,10 @@ export function seedCalls(client: Client, apiKey: string): SeedCalls {
 function problemOf(reply: Reply, position: SourcePosition = (member = '') => member): Problem {
   const { code, detail = '', errors } = decodeProblem(reply.bodyText) ?? {};
   const known = code !== undefined && Object.hasOwn(PROBLEMS, code) ? code : 'internal_error';
-  if (errors === undefined) return new Problem(known, { detail });
+  const { traceId } = reply;
+  if (errors === undefined) return new Problem(known, { detail, traceId });
   const located = Object.entries(errors).map(([member, messages]) => [position(member), messages] as const);
-  return new Problem(known, { detail, errors: Object.fromEntries(located) });
+  return new Problem(known, { detail, errors: Object.fromEntries(located), traceId });
 }
 
 /** Returns the items in `data` of a reply. */

@@ -1,11 +1,13 @@
 import { FAULTS } from '../../../contract/faults.ts';
 import type { DamagedTenants } from '../../../vault/tenants/each-tenant.ts';
-import { report } from '../../exit/report-failure.ts';
+import { printError } from '../../exit/report-failure.ts';
 
-/** Reports each damaged tenant of a result, with one hint. Returns the exit code. */
+/** Reports the damaged tenants of a result. Returns the exit code. */
 export function damagedExitCode({ damaged = [] }: DamagedTenants): 0 | 9 {
-  for (const id of damaged) {
-    report(`tenant ${id} is damaged and was skipped`, id === damaged.at(-1) ? FAULTS.damaged.hint : undefined);
-  }
-  return damaged.length === 0 ? 0 : 9;
+  const [first, ...others] = damaged;
+  if (first === undefined) return 0;
+  const isOne = others.length === 0;
+  const message = isOne ? `tenant ${first} is damaged and was skipped` : `${damaged.length} tenants were skipped`;
+  const details = isOne ? [] : damaged.map((id) => `tenant ${id} is damaged`);
+  return printError(9, { code: 'damaged', message, details, hint: FAULTS.damaged.hint });
 }

@@ -8,6 +8,7 @@ import {
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
+import { exportedRow, isExportHeader } from './export-csv.ts';
 import type { ImportRow } from './import-row.ts';
 
 /** A record of a CSV file; `line` is its first line, from 1. */
@@ -58,8 +59,19 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
     if (map.has(member)) throw new Fault('usage', `--map: ${member}= is given twice`);
     map.set(member, column);
   }
-  requireColumns(type, members, map);
   return map;
+}
+
+/** Adds the columns whose names are members that the map lacks. Throws the fault `usage` for a missing member. */
+function withEqualNames(map: ColumnMap, header: readonly string[], type: TokenType): ColumnMap {
+  const members = dataMembers(type);
+  const isMember = (name: string) =>
+    Object.hasOwn(members, name) || OWN_MEMBERS.has(name) || /^metadata\.[^.]/.test(name);
+  const mapped = new Set(map.values());
+  const equal = header.filter((name) => isMember(name) && !map.has(name) && !mapped.has(name));
+  const whole = new Map([...map, ...equal.map((name) => [name, name] as const)]);
+  requireColumns(type, members, whole);
+  return whole;
 }
 
 /** Throws the fault `usage` if the map lacks a required member, because the vault would reject every row. */
@@ -85,10 +97,11 @@ export function parseTokenType(text: string): TokenType {
  * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Accepts mixed line ends. Yields
  * all records before a broken one, and then throws the fault `invalid_data` with the first line of the broken record.
  */
-export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
+export async function* readCsv(pieces: AsyncIterable<string>, delimiter = ','): AsyncGenerator<CsvRecord> {
   const { parse } = await import('csv-parse');
   const parsed: (readonly string[])[] = [];
   const parser = parse({
+    delimiter,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     max_record_size: MAX_RECORD_CHARACTERS,
@@ -131,22 +144,36 @@ function brokenCsv(line: number, error: Error): Error {
   return new Fault('invalid_data', `line ${line} of the CSV: ${what}`);
 }
 
+/** Returns the fault for a CSV without a token type. */
+export function missingType(): Fault {
+  return new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
+}
+
+/** The reading of a CSV. */
+interface CsvOptions {
+  /** The token type of all rows. Undefined only for a CSV that `vault export` wrote, whose rows have a type. */
+  readonly type: TokenType | undefined;
+  /** The words of `--map`. */
+  readonly map: readonly string[];
+  /** Called with the columns that fill no member. */
+  readonly onUnused: (columns: readonly string[]) => void;
+}
+
 /**
- * Yields Create Token bodies of the records below a header. Empty cells become absent members. Skips columns that the
- * map does not name. Throws the fault `usage` for a missing column, and `invalid_data` for a record that has more or
- * fewer cells than the header.
+ * Yields Create Token bodies of the records below a header. A column whose name is a member fills it, unless the map
+ * names another column. Empty cells become absent members. Throws the fault `usage` for a missing type or column, and
+ * `invalid_data` for a record that has more or fewer cells than the header.
  */
 export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
-  type: TokenType,
-  map: ColumnMap,
+  { type, map, onUnused }: CsvOptions,
 ): AsyncGenerator<ImportRow> {
   let header: readonly string[] | undefined;
-  let at = new Map<string, number>();
+  let toRow: ((cells: readonly string[]) => Omit<ImportRow, 'line'>) | undefined;
   for await (const { line, cells } of records) {
-    if (header === undefined) {
+    if (header === undefined || toRow === undefined) {
       header = cells;
-      at = new Map([...map].map(([member, column]) => [member, columnOf(cells, member, column)]));
+      toRow = isExportHeader(cells) && type === undefined ? exportedRow : rowOf(cells);
       continue;
     }
     if (cells.length !== header.length) {
@@ -157,7 +184,16 @@ export async function* csvRows(
         { hint: first === undefined ? 'put quotes around a cell with a comma' : `add a cell for the column ${first}` },
       );
     }
-    yield { line, body: bodyOf(type, at, cells) };
+    yield { line, ...toRow(cells) };
+  }
+
+  function rowOf(names: readonly string[]) {
+    if (type === undefined) throw missingType();
+    const whole = withEqualNames(parseColumnMap(map, type), names, type);
+    const at = new Map([...whole].map(([member, column]) => [member, columnOf(names, member, column)]));
+    const unused = names.filter((_name, index) => ![...at.values()].includes(index));
+    if (unused.length > 0) onUnused(unused);
+    return (cells: readonly string[]) => ({ body: bodyOf(type, at, cells) });
   }
 }
 

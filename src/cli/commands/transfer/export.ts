@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey, readCredential } from '../../credential/read-credential.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
 import { reportProblem } from '../../exit/report-failure.ts';
@@ -14,6 +14,7 @@ import { type CommandLine, printing } from '../printing.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
 import { encryptPieces } from './age-file.ts';
 import { chooseEncryption, ENCRYPT_FLAGS } from './age-keys.ts';
+import type { ExportRow } from './export-csv.ts';
 import { pageExport } from './page-export.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
@@ -27,18 +28,14 @@ const EXPORT_FLAGS = {
 const HELP = `
 With --file or --store, the export needs the key of the vault but no API key. It contains every token of the tenant with its definitions,
 so \`vault import\` creates the same tokens in another vault. With --url, it contains the tokens as the API key reads them,
-without masks, search indexes and fingerprint expressions. Other commands may write during the export.`;
-
-type Row = Readonly<Record<string, Printable | undefined>>;
-
-/** The columns of a CSV export, which is for spreadsheets; `vault import` does not read it. Objects are JSON. */
-const COLUMNS = ['id', 'type', 'data', 'masked', 'containers', 'metadata', 'expires_at'] as const;
+without masks, search indexes and fingerprint expressions, as a CSV always is. \`vault import\` reads
+both formats. Other commands may write during the export.`;
 
 const FORMATS = {
-  ndjson: { head: async () => '', page: async (rows: readonly Row[]) => rows.map(printLine).join('') },
+  ndjson: { head: async () => '', page: async (rows: readonly ExportRow[]) => rows.map(printLine).join('') },
   csv: {
-    head: () => printCsv([COLUMNS]),
-    page: (rows: readonly Row[]) => printCsv(rows.map((row) => COLUMNS.map((column) => printCell(row[column])))),
+    head: async () => (await import('./export-csv.ts')).exportHeader(),
+    page: async (rows: readonly ExportRow[]) => (await import('./export-csv.ts')).exportLines(rows),
   },
 } as const;
 type Format = (typeof FORMATS)[keyof typeof FORMATS];
@@ -46,7 +43,7 @@ type Format = (typeof FORMATS)[keyof typeof FORMATS];
 /** The source of the rows. */
 interface Source {
   readonly view: 'full' | 'masked' | 'api';
-  pages(progress: (total: number) => void): AsyncIterable<readonly Row[]>;
+  pages(progress: (total: number) => void): AsyncIterable<readonly ExportRow[]>;
   close(): Promise<void>;
 }
 
@@ -147,9 +144,4 @@ async function* printRows(
   }
 }
 
-const printLine = (row: Row): string => `${stringifyJson(row)}\n`;
-const printCell = (value: Printable = ''): string => (typeof value === 'string' ? value : stringifyJson(value));
-
-async function printCsv(rows: readonly (readonly string[])[]): Promise<string> {
-  return (await import('../../output/csv.ts')).csvText(rows);
-}
+const printLine = (row: ExportRow): string => `${stringifyJson(row)}\n`;

@@ -12,6 +12,10 @@ export interface ImportRow {
   readonly body: string;
   /** Whether the journal generated the id. An existing token with such an id comes from this row. */
   readonly hasDerivedId?: boolean;
+  /** Whether the row was a token as a reply shows it, so that its data may be masked. */
+  readonly isRead?: boolean;
+  /** The reason to reject the row without sending it. */
+  readonly refused?: string;
 }
 
 /** Returns whether a body can be part of a batch: one create request creates its token completely. */

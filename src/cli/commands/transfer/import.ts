@@ -4,7 +4,7 @@ import { readApiKey } from '../../credential/read-credential.ts';
 import { isSignalExit } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
-import { type Environment, FLAGS, type FlagValues, flag, readFlags } from '../../flags/global-flags.ts';
+import { type Environment, FLAGS, type FlagValues, flag, oneShot, flagValue, readFlags } from '../../flags/global-flags.ts';
 import { printByteSize } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { createPrinter } from '../../output/print-result.ts';
@@ -13,11 +13,12 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { subcommand } from '../subcommand.ts';
 import { DECRYPT_FLAGS } from './age-keys.ts';
-import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
+import { csvRows, missingType, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
 import type { ImportRow } from './import-row.ts';
 import { type ImportCounts, importRows } from './import-rows.ts';
 import { decodePieces, type InputFile, openInput, readLines } from './input-file.ts';
+import { ndjsonRows } from './read-rows.ts';
 import { openErrorFile, reportEnding, reportInterrupt } from './report-import.ts';
 import { rowReason } from './send-row.ts';
 
@@ -28,6 +29,11 @@ const IMPORT_FLAGS = {
     'VAULT_IMPORT_FORMAT',
   ),
   type: flag('--type <type>', 'the token type of the rows of a CSV', 'VAULT_IMPORT_TYPE'),
+  delimiter: flag(
+    '--delimiter <character>',
+    'what separates the cells of a CSV, or tab (default: ,)',
+    'VAULT_IMPORT_DELIMITER',
+  ),
   errors: flag('--errors <path>', 'a new file for rejected rows, one JSON line each', 'VAULT_IMPORT_ERRORS'),
   resume: flag('--resume <path>', 'a journal; the same journal resumes a stopped import', 'VAULT_IMPORT_RESUME'),
 };
@@ -43,8 +49,9 @@ const MAP_FLAG = {
 type CsvFlags = { readonly map?: readonly string[]; readonly type?: string };
 
 const HELP = `
-A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it. For a CSV, --type names the token type
-and --map the column of each member:
+A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it, or a token with its data from
+\`vault tokens list -o ndjson\`. For a CSV, --type names the token type. A column whose name is a member fills it; --map names
+other columns. The CSV of \`vault export\` needs neither.
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy
 The API key creates the tokens. The import skips a row if its id belongs to a token with the same contents, which the key must
@@ -53,12 +60,14 @@ import with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
+const DRY_RUN = { dryRun: oneShot('--dry-run', 'check and print the request of the first row; send nothing') };
+
 const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
 
 /** `vault import FILE`: creates a token from each row, many at a time. */
 export const defineImport = subcommand<CsvFlags>({
   args: { '<file>': 'the file to import; - for standard input' },
-  flags: { ...IMPORT_FLAGS, map: MAP_FLAG, ...DECRYPT_FLAGS, ...TARGET_FLAGS, ...FLAGS.output },
+  flags: { ...IMPORT_FLAGS, map: MAP_FLAG, ...DECRYPT_FLAGS, ...DRY_RUN, ...TARGET_FLAGS, ...FLAGS.output },
   help: HELP,
   examples: [
     'vault import tokens.age --identity identity.txt',
@@ -67,10 +76,15 @@ export const defineImport = subcommand<CsvFlags>({
   ],
   async run({ words: [path = ''], flags, env: variables }) {
     const env = await withProfile(flags, variables);
-    const print = createPrinter(flags, env, RESULT_VIEWS.import);
-    const target = chooseTarget(flags, env);
-    const read = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS }, flags, env);
+    const { dryRun: isDryRun, ...read } = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN }, flags, env);
+    const print = createPrinter(flags, env, isDryRun ? RESULT_VIEWS.dryRun : RESULT_VIEWS.import);
     const toRows = rowReader(path, read, flags, env);
+    if (isDryRun) {
+      const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+      await print(await firstRequest(toRows(await openInput(path, read)), headerPrefix));
+      return 0;
+    }
+    const target = chooseTarget(flags, env);
     const apiKey = await readApiKey(flags, env);
     const input = await openInput(path, read);
     const journalPath = filePath('--resume', read.resume);
@@ -118,22 +132,42 @@ export const defineImport = subcommand<CsvFlags>({
   },
 });
 
+/** Resolves to the request of the first row. Rejects with `invalid_data` for no row, and with the problems of the row. */
+async function firstRequest(rows: AsyncGenerator<ImportRow>, headerPrefix: string | undefined): Promise<string> {
+  const { value: row } = await rows.next();
+  await rows.return(undefined);
+  if (row === undefined) throw new Fault('invalid_data', 'the file has no rows');
+  if (row.refused !== undefined) throw new Fault('invalid_data', `line ${row.line}: ${row.refused}`);
+  const { dryRun } = await import('../../derive/dry-run.ts');
+  const mediaType = 'application/json';
+  return dryRun({ operation: 'createToken', params: {}, query: [], bodyText: row.body, mediaType }, headerPrefix);
+}
+
 /** Returns the function that turns the input's bytes into rows. Throws the fault `usage` before anything is opened. */
 function rowReader(
   path: string,
-  { format: named, type }: FlagValues<typeof IMPORT_FLAGS>,
+  { format: named, type, delimiter }: FlagValues<typeof IMPORT_FLAGS>,
   typed: CsvFlags,
   env: Environment,
 ): (input: InputFile) => AsyncGenerator<ImportRow> {
   const format = named ?? (path.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
   if (format === 'csv') {
-    if (type === undefined) throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
-    const parsed = parseTokenType(type);
-    const map = parseColumnMap(typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
-    return (input) => csvRows(readCsv(decodePieces(input.bytes)), parsed, map);
+    const parsed = type === undefined ? undefined : parseTokenType(type);
+    const map = typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [];
+    // Report a wrong word before the file is read.
+    if (parsed === undefined && map.length > 0) throw missingType();
+    if (parsed !== undefined) parseColumnMap(map, parsed);
+    const between = delimiter === 'tab' ? '\t' : delimiter;
+    if (between !== undefined && between.length !== 1) {
+      throw new Fault('usage', '--delimiter (VAULT_IMPORT_DELIMITER) must be one character, or tab');
+    }
+    const onUnused = (columns: readonly string[]) =>
+      report(`columns without a member: ${columns.join(', ')}`, 'keep one with --map metadata.NAME=COLUMN');
+    return (input) => csvRows(readCsv(decodePieces(input.bytes), between), { type: parsed, map, onUnused });
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
-  if (typed.map !== undefined || typed.type !== undefined)
-    throw new Fault('usage', '--type and --map work only with a CSV');
-  return (input) => readLines(decodePieces(input.bytes));
+  if (typed.map !== undefined || typed.type !== undefined || 'delimiter' in typed)
+    throw new Fault('usage', '--type, --map and --delimiter work only with a CSV');
+  const onSkipped = (members: readonly string[]) => report(`read-only members are skipped: ${members.join(', ')}`);
+  return (input) => ndjsonRows(readLines(decodePieces(input.bytes)), onSkipped);
 }

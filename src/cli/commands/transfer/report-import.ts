@@ -4,7 +4,7 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
 import { noSpaceFor } from '../../exit/error-reason.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
-import { report, reportFailure, reportProblem } from '../../exit/report-failure.ts';
+import { printError, report, reportFailure, reportProblem } from '../../exit/report-failure.ts';
 import { cannotMake } from '../../files/whole-file.ts';
 import type { Environment } from '../../flags/global-flags.ts';
 import type { ImportCounts, ImportEnding } from './import-rows.ts';
@@ -60,10 +60,14 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   } else if (!stopped && counts.failed > 0) {
     const named =
       errors === undefined ? 'pass --errors FILE to list the failed rows' : `${errors} lists the failed rows`;
-    report(words.join(', '), `${named}; correct those rows and import them as a separate file`);
+    const hint = `${named}; correct those rows and import them as a separate file`;
+    printError(exitCode, { code: 'invalid_data', message: words.join(', '), hint });
   }
   const rows = before === 1 ? '1 row was' : `${before} rows were`;
-  if (before > 0) report(`${rows} rejected in earlier runs`, 'correct those rows and import them as a separate file');
+  if (before > 0) {
+    const hint = 'correct those rows and import them as a separate file';
+    printError(exitCode, { code: 'invalid_data', message: `${rows} rejected in earlier runs`, hint });
+  }
   return exitCode;
 }
 

@@ -5,6 +5,7 @@ import { loadedOnce } from '../../../core/loaded-once.ts';
 import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { sleep } from '../../../core/timers.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
+import { MASKED } from './read-rows.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 /** The maximum number of tries of a call while the vault is busy. */
@@ -63,7 +64,8 @@ export function rowSender(client: Client, apiKey: string) {
   const refusalOfUpdate = loadedOnce(() => refusalOf(calls.takeMaskAway('mask')));
 
   /** Sends one row and resolves to its outcome. Rejects with `TransferRefused` and with the errors of the client. */
-  async function send({ line, body, hasDerivedId }: ImportRow): Promise<RowAnswer> {
+  async function send({ line, body, hasDerivedId, isRead, refused }: ImportRow): Promise<RowAnswer> {
+    if (refused !== undefined) return { line, status: 400, code: 'invalid_request', detail: refused };
     const { id, withoutMask } = factsOf(body);
     if (withoutMask) {
       // Check this before the create: without the permission, the new token would keep the mask of its type.
@@ -75,7 +77,9 @@ export function rowSender(client: Client, apiKey: string) {
     if (reply.status !== 201 && !exists) {
       const error = rowError(line, reply);
       if (error.code === 'permission_missing') throw new TransferRefused(reply);
-      return error;
+      // The masked form of a card is not a card.
+      const isData = Object.keys(error.errors ?? {}).some((path) => path === 'data' || path.startsWith('data.'));
+      return isRead === true && isData ? { ...error, detail: MASKED, errors: {} } : error;
     }
     if (exists && hasDerivedId !== true) {
       const found = await untilFree(client, calls.read(id));
@@ -104,7 +108,7 @@ export function rowSender(client: Client, apiKey: string) {
      * Calls `answered` for each answered row. After an error, waits for the rows in progress before it rejects.
      */
     async sendAll(rows: readonly ImportRow[], answered: (index: number, answer: RowAnswer) => void): Promise<void> {
-      const whole = rows.filter(({ body }) => isWholeRequest(body));
+      const whole = rows.filter(({ body, refused }) => refused === undefined && isWholeRequest(body));
       const reply = whole.length > 1 ? await untilFree(client, calls.createAll(whole)) : undefined;
       if (reply && reply.status !== 201 && !ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
       const created = new Set(reply?.status === 201 ? whole : []);

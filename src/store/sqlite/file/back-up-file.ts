@@ -63,7 +63,10 @@ export async function restoreVaultFile(
   backup: string,
   target: string,
   verify: (copy: string) => Promise<void>,
-  moveAside = false,
+  {
+    moveAside = false,
+    copying = () => undefined,
+  }: { readonly moveAside?: boolean; readonly copying?: ((bytes: number) => void) | undefined } = {},
 ): Promise<void> {
   const source = resolve(backup);
   const found = lstatSync(source, { throwIfNoEntry: false });
@@ -83,6 +86,7 @@ export async function restoreVaultFile(
   await placeFile(
     target,
     async (building) => {
+      copying(found.size);
       await copyBytes(source, building);
       await verify(building);
     },

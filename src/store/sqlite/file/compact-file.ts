@@ -21,13 +21,13 @@ export interface Compacted {
 
 /**
  * Replaces the vault `file` with a copy without free pages, and keeps its mode and owner. Calls `copying` with the size
- * of the file, and `verify` with the copy and the number of tokens. If `verify` throws, the file stays as it is. Throws
+ * of the file, and `verify` with the copy. If `verify` throws, the file stays as it is. Throws
  * the fault `damaged` for a copy that lacks rows, and those of `replaceUnusedFile`.
  */
 export async function compactVaultFile(
   file: string,
   copying: (bytes: number) => void,
-  verify: (copy: string, tokens: number) => Promise<void>,
+  verify: (copy: string) => Promise<void>,
 ): Promise<Compacted> {
   const path = resolve(file);
   let bytes_before = 0;
@@ -37,7 +37,7 @@ export async function compactVaultFile(
     copying(bytes_before);
     await copyInto(connection, building);
     await assertSameRows(building, rows, path);
-    await verify(building, rows.get('token') ?? 0);
+    await verify(building);
   });
   return { bytes_before, bytes_after: (await stat(path)).size };
 }
