@@ -342,7 +342,8 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'regenerate'],
       arguments: ['id'],
       columns: [...APPLICATION_COLUMNS, 'key'],
-      examples: ['vault apps regenerate $ID --key-out back.key'],
+      confirm: 'All API keys of {application} stop working at once. A new key replaces them.',
+      examples: ['vault apps regenerate backend --key-out back.key', 'vault apps regenerate $ID --yes --field key'],
     },
     examples: {
       public: {
@@ -365,7 +366,7 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'delete'],
       arguments: ['id'],
       columns: [],
-      confirm: 'The API key of the application stops working at once.',
+      confirm: 'All API keys of {application} stop working at once.',
       examples: ['vault apps delete $ID --yes'],
     },
     examples: { public: { summary: 'An application', params: { id: PUBLIC_ID } } },

@@ -85,7 +85,10 @@ export interface OperationCli {
   readonly holdsTokens?: true;
   /** The name of a body member that is an object. Each of its members gets a flag. */
   readonly spread?: string;
-  /** The consequence of the operation. The CLI prints it when it asks for confirmation. */
+  /**
+   * The consequence of the operation, for which the CLI asks for confirmation. `{token}`, `{application}` or `{tenant}`
+   * is its record; `{key_id}` is that member of `params`.
+   */
   readonly confirm?: string;
   /** The members that the CLI asks for in a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];

@@ -330,7 +330,7 @@ export const TOKEN_OPERATIONS = {
       command: ['tokens', 'delete'],
       arguments: ['id'],
       columns: [],
-      confirm: 'The data of the token is permanently removed.',
+      confirm: 'The data of {token} is permanently removed.',
       examples: ['vault tokens delete $ID --yes'],
     },
     examples: { text: { summary: 'A token', params: { id: TEXT_ID } } },

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import type { Call, Client } from '../../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
-import { canPrompt, confirmLoss } from '../credential/prompt.ts';
+import { canPrompt } from '../credential/prompt.ts';
 import { readApiKey } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
 import { takesAll } from '../derive/member-flags.ts';
@@ -14,12 +15,13 @@ import {
   type Environment,
   FLAGS,
   flagValue,
+  type GlobalFlags,
   isSwitchedOn,
   type OperationFlags,
   typedFlags,
 } from '../flags/global-flags.ts';
 import { chooseTarget, openTarget } from '../flags/target.ts';
-import { createListPrinter, createPrinter } from '../output/print-result.ts';
+import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 
@@ -46,6 +48,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 
   const view = viewOf(row);
+  if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(flags, env);
   const print = many ? undefined : createPrinter(flags, env, view);
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
@@ -53,9 +56,9 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const input = await complete(id, row, typed);
   const call = { ...(await assembleCall(id, input, createTextReader())), apiKey };
   const nameMember = memberNamer(id, input);
-  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
-    await confirmLoss(row.cli.confirm);
-  }
+  const consequence = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes) ? undefined : row.cli.confirm;
+  // Without a terminal, fail before the vault is opened.
+  if (consequence !== undefined && !canPrompt()) await confirm(consequence, call);
   const client = await openTarget(target, flags, env, many ? 'many' : 'one');
   try {
     if (listPrinter !== undefined && follow) {
@@ -71,6 +74,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const named = namesApplication(row)
         ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
         : call;
+      if (consequence !== undefined && !('status' in named)) await confirm(consequence, named, client);
       const reply = 'status' in named ? named : await client.call(named);
       if (reply.status >= 400) return reportProblem(reply, nameMember);
       if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
@@ -86,6 +90,20 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   } finally {
     await client.close();
   }
+}
+
+async function confirm(consequence: string, call: Call, client?: Client): Promise<void> {
+  await (await import('./confirm-calls.ts')).confirmCalls(consequence, [call], client);
+}
+
+/** Throws the fault `usage` if the output would leave out a key that replaces another one. */
+function refuseLostKey(flags: OperationFlags & GlobalFlags, env: Environment): void {
+  const { field, quiet } = partOf(flags, env);
+  const isShown = !quiet && (field === undefined || field === 'key');
+  if (isShown || flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) return;
+  throw new Fault('usage', `${quiet ? '--quiet' : `--field ${field}`} would leave out the new API key`, {
+    hint: 'keep the key with --key-out FILE, or print it with --field key; the vault shows it only once',
+  });
 }
 
 /** Returns whether a call names an application, in its path or in its body. */
