@@ -221,5 +221,5 @@ export async function useLocalCommands(workspace: Workspace, canaries: Canaries)
   await workspace.vault(['profile', 'list']);
   await workspace.vault(['profile', 'use', 'leak']);
   await workspace.vault(['tokens', 'list', '--profile', 'leak'], { exit: 4 });
-  await workspace.vault(['profile', 'remove', 'leak']);
+  await workspace.vault(['profile', 'remove', 'leak', '--yes']);
 }

@@ -180,7 +180,7 @@ describe('vault profile', () => {
       { name: 'here', default: true },
       { name: 'there', default: false, keeps_api_key: false },
     ]);
-    expect(await place.vault('profile remove here')).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('profile remove here --yes')).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tenant get')).toMatchObject({ exitCode: 2 });
   });
 });

@@ -100,7 +100,7 @@ describe('without a terminal no command waits for an answer', () => {
     import: ['rows.ndjson'],
     'seed apply': [fileURLToPath(new URL('../recipes/seed.yaml', import.meta.url))],
   };
-  const ASKS: readonly string[] = ['keys remove', 'snapshot load', 'snapshot delete', 'reset'];
+  const ASKS: readonly string[] = ['keys remove', 'audit prune', 'snapshot load', 'snapshot delete', 'reset'];
   const NO_FILE = [
     'init',
     'exec',

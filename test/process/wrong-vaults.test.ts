@@ -34,7 +34,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'audit list': [],
   'audit verify': [],
   'audit export': [],
-  'audit prune': ['--before', '1d', '--archive', '<folder>/old'],
+  'audit prune': ['--before', '1d', '--archive', '<folder>/old', '--yes'],
   'snapshot save': ['n'],
   'snapshot list': [],
   'snapshot load': ['n', '--yes'],
