@@ -90,6 +90,13 @@ export interface OperationCli {
    * is its record; `{key_id}` is that member of `params`.
    */
   readonly confirm?: string;
+  /** Whether the CLI takes several values for the last member of `params`, and makes a call for each. */
+  readonly several?: true;
+  /**
+   * The flag by which the CLI uses the name of an application, which the API does not search for: `--name` filters the
+   * list, and `--if-missing` creates an application only if none has the name.
+   */
+  readonly byName?: 'filter' | 'if-missing';
   /** The members that the CLI asks for in a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];
   /** Complete command lines, which `--help` prints. */

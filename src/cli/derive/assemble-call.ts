@@ -17,6 +17,10 @@ export interface CommandInput {
   /** `--clear`: the members to remove, or single pairs of one (`expires-at`, `metadata.customer`). */
   readonly clear?: readonly string[] | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** `--name` of a list: the only name to show. */
+  readonly onlyName?: string | undefined;
+  /** `--if-missing` of a create. */
+  readonly ifMissing?: boolean | undefined;
 }
 
 /**

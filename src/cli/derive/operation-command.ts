@@ -14,7 +14,8 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   const flags = memberFlags(row);
   for (const name of row.cli.arguments ?? []) {
     const param = row.params?.properties?.[name];
-    command.argument(param ? `<${name}>` : `[${name}]`, (param ?? row.body?.properties?.[name])?.description ?? '');
+    const words = param && row.cli.several ? `<${name}...>` : param ? `<${name}>` : `[${name}]`;
+    command.argument(words, (param ?? row.body?.properties?.[name])?.description ?? '');
   }
   command.optionsGroup('Members:');
   for (const { name, kind, repeatable, help } of flags) {
@@ -24,6 +25,8 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   }
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) command.option('--clear <member>', clearHelp(clearable), append);
+  if (row.cli.byName === 'filter') addOnce(command, '--name <text>', NAME_HELP);
+  if (row.cli.byName === 'if-missing') command.option('--if-missing', IF_MISSING_HELP);
   if (takesAll(row)) addFlags(command, FLAGS.list);
   if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
   if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
@@ -59,6 +62,9 @@ function addOnce(command: Command, words: string, help: string): void {
 const IDEMPOTENCY_HELP =
   'a repeated request with this key within 24 hours changes nothing and returns the record as it is now';
 
+const NAME_HELP = 'only applications with this name; reads all pages, like --all';
+const IF_MISSING_HELP = 'create nothing if an application has this name; print that application';
+
 const PLACEHOLDERS = {
   literal: '<text>',
   time: '<time>',
@@ -75,6 +81,8 @@ interface TypedValues {
   readonly body?: string;
   readonly clear?: readonly string[];
   readonly idempotencyKey?: string;
+  readonly name?: string;
+  readonly ifMissing?: boolean;
 }
 
 function commandInput(command: Command, row: Operation, flags: readonly MemberFlag[]): CommandInput {
@@ -84,7 +92,7 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
     const value = typed[attribute(flag.name)];
     if (value !== undefined) members[flag.name] = typeof value === 'object' ? value : [String(value)];
   }
-  const inPath = Object.keys(row.params?.properties ?? {}).length;
+  const inPath = row.cli.several ? command.args.length : Object.keys(row.params?.properties ?? {}).length;
   for (const [at, value] of command.args.slice(inPath).entries()) {
     const argument = row.cli.arguments?.[inPath + at];
     const name = flags.find(({ member }) => member === argument)?.name;
@@ -92,8 +100,9 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
     if (members[name] !== undefined) throw new Fault('usage', `give <${argument}> or --${name}, not both`);
     members[name] = [value];
   }
-  const { body, clear, idempotencyKey } = typed;
-  return { arguments: command.args.slice(0, inPath), members, body, clear, idempotencyKey };
+  const { body, clear, idempotencyKey, ifMissing } = typed;
+  const onlyName = row.cli.byName === 'filter' ? typed.name : undefined;
+  return { arguments: command.args.slice(0, inPath), members, body, clear, idempotencyKey, onlyName, ifMissing };
 }
 
 /** Returns the name under which commander stores a flag's value. */
