@@ -321,6 +321,7 @@ export const APPLICATION_OPERATIONS = {
       arguments: ['id'],
       flags: APPLICATION_FLAGS,
       columns: APPLICATION_COLUMNS,
+      replacesRights: true,
       examples: ['vault apps update $ID --name web --permission token:create'],
     },
     examples: {

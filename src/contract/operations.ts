@@ -90,6 +90,8 @@ export interface OperationCli {
    * is its record; `{key_id}` is that member of `params`.
    */
   readonly confirm?: string;
+  /** Whether the body replaces the rights of an application, so that the CLI warns about those which it removes. */
+  readonly replacesRights?: true;
   /** Whether the CLI takes several values for the last member of `params`, and makes a call for each. */
   readonly several?: true;
   /**

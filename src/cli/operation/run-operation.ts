@@ -94,6 +94,8 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const existing = input.ifMissing
         ? await (await import('./resolve-application.ts')).existingApplication(client, call)
         : undefined;
+      const rights = row.cli.replacesRights && !('status' in named) ? await import('./removed-rights.ts') : undefined;
+      const before = 'status' in named ? undefined : await rights?.readBefore(client, named);
       const reply = existing ?? ('status' in named ? named : await client.call(named));
       if (reply.status >= 400) return reportProblem(reply, nameMember);
       if (existing !== undefined) {
@@ -102,6 +104,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
         return 0;
       }
       if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
+      rights?.warnOfRemoved(before, reply);
       if (reply.bodyText === undefined) return 0;
       const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
       await print?.(bodyText).catch((error: unknown) => {
