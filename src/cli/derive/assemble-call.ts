@@ -79,7 +79,8 @@ async function wholeBody(typed: string, other: string | undefined, read: ReadTex
   return read('--body', typed);
 }
 
-async function bodyOfFlags(
+/** Resolves to the JSON text of the members that flags give. Rejects with the fault `usage`. */
+export async function bodyOfFlags(
   row: Operation,
   bodyFlags: readonly MemberFlag[],
   input: CommandInput,

@@ -11,18 +11,7 @@ import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-
 /** Adds the arguments, flags, help and action to the subcommand of an operation, all derived from its row. */
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
   const row: Operation = OPERATIONS[id];
-  const flags = memberFlags(row);
-  for (const name of row.cli.arguments ?? []) {
-    const param = row.params?.properties?.[name];
-    const words = param && row.cli.several ? `<${name}...>` : param ? `<${name}>` : `[${name}]`;
-    command.argument(words, (param ?? row.body?.properties?.[name])?.description ?? '');
-  }
-  command.optionsGroup('Members:');
-  for (const { name, kind, repeatable, help } of flags) {
-    const words = `--${name} ${PLACEHOLDERS[kind]}`;
-    if (repeatable) command.option(words, help, append);
-    else addOnce(command, words, help);
-  }
+  const readInput = defineMembers(command, row);
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) command.option('--clear <member>', clearHelp(clearable), append);
   if (row.cli.byName === 'filter') addOnce(command, '--name <text>', NAME_HELP);
@@ -37,8 +26,25 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
-    finish(await runOperation(id, commandInput(command, row, flags), command));
+    finish(await runOperation(id, readInput(), command));
   });
+}
+
+/** Adds the arguments and the members of a row to a subcommand. Returns a function that reads the typed words. */
+export function defineMembers(command: Command, row: Operation): () => CommandInput {
+  const flags = memberFlags(row);
+  for (const name of row.cli.arguments ?? []) {
+    const param = row.params?.properties?.[name];
+    const words = param && row.cli.several ? `<${name}...>` : param ? `<${name}>` : `[${name}]`;
+    command.argument(words, (param ?? row.body?.properties?.[name])?.description ?? '');
+  }
+  command.optionsGroup('Members:');
+  for (const { name, kind, repeatable, help } of flags) {
+    const words = `--${name} ${PLACEHOLDERS[kind]}`;
+    if (repeatable) command.option(words, help, append);
+    else addOnce(command, words, help);
+  }
+  return () => commandInput(command, row, flags);
 }
 
 const WHOLE_BODY = 'read the request body from @file, or from - (standard input)';

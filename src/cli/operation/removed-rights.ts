@@ -42,7 +42,7 @@ function removedRights(before: JsonObject, after: JsonObject): readonly string[]
 }
 
 /** Returns the items of a list in an application; an empty list if it has none. */
-function listOf(application: JsonObject, member: 'permissions' | 'rules'): readonly Json[] {
+export function listOf(application: JsonObject, member: 'permissions' | 'rules'): readonly Json[] {
   const list = application[member];
   return Array.isArray(list) ? list : [];
 }

@@ -149,7 +149,7 @@ function namesApplication({ path, body }: Operation): boolean {
 }
 
 /** Warns about permissions in a body that allow more than their names suggest. */
-function warnOfGrants(bodyText = '{}'): void {
+export function warnOfGrants(bodyText = '{}'): void {
   const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
   for (const permission of permissions ?? []) {
     const { warning }: PermissionRow = PERMISSIONS[permission];
