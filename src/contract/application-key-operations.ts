@@ -100,7 +100,7 @@ export const APPLICATION_KEY_OPERATIONS = {
       command: ['apps', 'keys', 'delete'],
       arguments: ['id', 'key_id'],
       columns: [],
-      confirm: 'The API key stops working at once.',
+      confirm: 'The API key {key_id} of {application} stops working at once.',
       examples: ['vault apps keys delete $ID $KEY_ID --yes'],
     },
     examples: { first: { summary: 'The first key', params: { id: PUBLIC_ID, key_id: FIRST_KEY_ID } } },

@@ -96,11 +96,13 @@ export const APPLICATION_OPERATIONS = {
       flags: APPLICATION_FLAGS,
       columns: [...APPLICATION_COLUMNS, 'key'],
       asks: ['name', 'type', 'permissions', 'rules'],
+      byName: 'if-missing',
       examples: [
         'vault apps create --name web --type public --permission token:create',
         `vault apps create --name back --type private --key-out back.key \\\n    --rule 'container=/pci/ transform=reveal permissions=token:read'`,
         `vault apps create --name view --type expiring \\\n    --rule 'condition=id:equals:tok-1 transform=reveal permissions=token:read'`,
         'vault apps create --name back --type private --rule @rules.json',
+        'vault apps create --if-missing --name web --type public --permission …',
       ],
     },
     examples: {
@@ -155,8 +157,10 @@ export const APPLICATION_OPERATIONS = {
     cli: {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
+      byName: 'filter',
       examples: [
         'vault apps list --all -o table',
+        'vault apps list --name backend',
         'vault apps list --type private --type public',
         'vault apps list --id $ID --field data[0].name',
       ],
@@ -314,6 +318,7 @@ export const APPLICATION_OPERATIONS = {
       arguments: ['id'],
       flags: APPLICATION_FLAGS,
       columns: APPLICATION_COLUMNS,
+      replacesRights: true,
       examples: ['vault apps update $ID --name web --permission token:create'],
     },
     examples: {
@@ -339,7 +344,8 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'regenerate'],
       arguments: ['id'],
       columns: [...APPLICATION_COLUMNS, 'key'],
-      examples: ['vault apps regenerate $ID --key-out back.key'],
+      confirm: 'All API keys of {application} stop working at once. A new key replaces them.',
+      examples: ['vault apps regenerate backend --key-out back.key', 'vault apps regenerate $ID --yes --field key'],
     },
     examples: {
       public: {
@@ -362,8 +368,9 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'delete'],
       arguments: ['id'],
       columns: [],
-      confirm: 'The API key of the application stops working at once.',
-      examples: ['vault apps delete $ID --yes'],
+      several: true,
+      confirm: 'All API keys of {application} stop working at once.',
+      examples: ['vault apps delete $ID --yes', 'vault apps delete web backend'],
     },
     examples: { public: { summary: 'An application', params: { id: PUBLIC_ID } } },
   },

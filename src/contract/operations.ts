@@ -90,8 +90,20 @@ export interface OperationCli {
   readonly holdsTokens?: true;
   /** The name of a body member that is an object. Each of its members gets a flag. */
   readonly spread?: string;
-  /** The consequence of the operation. The CLI prints it when it asks for confirmation. */
+  /**
+   * The consequence of the operation, for which the CLI asks for confirmation. `{token}`, `{application}` or `{tenant}`
+   * is its record; `{key_id}` is that member of `params`.
+   */
   readonly confirm?: string;
+  /** Whether the body replaces the rights of an application, so that the CLI warns about those which it removes. */
+  readonly replacesRights?: true;
+  /** Whether the CLI takes several values for the last member of `params`, and makes a call for each. */
+  readonly several?: true;
+  /**
+   * The flag by which the CLI uses the name of an application, which the API does not search for: `--name` filters the
+   * list, and `--if-missing` creates an application only if none has the name.
+   */
+  readonly byName?: 'filter' | 'if-missing';
   /** The members that the CLI asks for in a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];
   /** Complete command lines, which `--help` prints. */

@@ -70,7 +70,7 @@ export const TENANT_OPERATIONS = {
     cli: {
       command: ['tenant', 'delete'],
       columns: [],
-      confirm: 'All applications, tokens and keys of the tenant are permanently removed.',
+      confirm: 'All applications, tokens and keys of {tenant} are permanently removed.',
       examples: ['vault tenant delete --yes'],
     },
     examples: { tenant: { summary: 'The tenant of the calling key' } },

@@ -29,7 +29,7 @@ const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
 /** Creates the file that `vault serve --dev` creates, so that snapshots of the vault can be saved. */
 const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
 const PRUNED_TOKENS = 3 * TOKENS;
-const PRUNE = ['audit', 'prune', '--before', '1ms', '--archive'] as const;
+const PRUNE = ['audit', 'prune', '--yes', '--before', '1ms', '--archive'] as const;
 
 async function checkPruned(vault: SteppedVault, { links }: Before): Promise<void> {
   await vault.checkRecords(PRUNED_TOKENS);

@@ -85,7 +85,7 @@ export async function useOperations(workspace: Workspace, canaries: Canaries, ta
       name: word('new name'),
       permissions: TOKEN_PERMISSIONS,
     });
-    await newKey('regenerated', ['apps', 'regenerate', String(made.id)]);
+    await newKey('regenerated', ['apps', 'regenerate', String(made.id), '--yes']);
     await run(target.management, ['apps', 'delete', String(made.id), '--yes'], 'nothing');
     return { revealing: revealing.key, masking: masking.key };
   }
@@ -221,5 +221,5 @@ export async function useLocalCommands(workspace: Workspace, canaries: Canaries)
   await workspace.vault(['profile', 'list']);
   await workspace.vault(['profile', 'use', 'leak']);
   await workspace.vault(['tokens', 'list', '--profile', 'leak'], { exit: 4 });
-  await workspace.vault(['profile', 'remove', 'leak']);
+  await workspace.vault(['profile', 'remove', 'leak', '--yes']);
 }

@@ -46,7 +46,7 @@ export const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'import --errors': ['import', 'rows', '--errors', 'AT'],
   'import --resume': ['import', 'rows', '--resume', 'AT'],
   'audit export --out': ['audit', 'export', '--out', 'AT'],
-  'audit prune --archive': ['audit', 'prune', '--before', '1ms', '--archive', 'AT'],
+  'audit prune --archive': ['audit', 'prune', '--before', '1ms', '--yes', '--archive', 'AT'],
   'seed apply --out-file': ['seed', 'apply', 'seed.yaml', '--out-file', 'AT'],
   'profile use': ['profile', 'use', 'one'],
   'serve --socket': ['serve', '--socket', 'AT'],

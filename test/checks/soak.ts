@@ -112,7 +112,10 @@ async function keepUp(vault: ServedVault, folder: string, now: () => number, end
     },
     async () => {
       const before = new Date(now() - MAINTENANCE_MS * SPEED).toISOString();
-      await vault.cli(['audit', 'prune', '--before', before, '--archive', join(folder, `audit-${done.prunes}`)], '');
+      await vault.cli(
+        ['audit', 'prune', '--yes', '--before', before, '--archive', join(folder, `audit-${done.prunes}`)],
+        '',
+      );
       done.prunes += 1;
     },
     async () => {

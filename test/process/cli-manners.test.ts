@@ -81,6 +81,9 @@ describe('without a terminal no command waits for an answer', () => {
     'tokens patch': ['--metadata', 'a=b'],
     'apps create': ['--name', 'n', '--type', 'public', '--permission', 'token:create'],
     'apps update': ['--name', 'n'],
+    'apps grant': ['some-id', '--permission', 'token:read'],
+    'apps revoke': ['some-id', '--permission', 'token:read'],
+    'apps edit': ['some-id', '--name', 'n'],
     'apps explain': ['--token', 't'],
     'tenant update': ['--name', 'n'],
     'tenant create': ['--name', 'n'],
@@ -100,7 +103,13 @@ describe('without a terminal no command waits for an answer', () => {
     import: ['rows.ndjson'],
     'seed apply': [fileURLToPath(new URL('../recipes/seed.yaml', import.meta.url))],
   };
-  const ASKS: readonly string[] = ['keys remove', 'dev snapshot load', 'dev snapshot delete', 'dev reset'];
+  const ASKS: readonly string[] = [
+    'keys remove',
+    'audit prune',
+    'dev snapshot load',
+    'dev snapshot delete',
+    'dev reset',
+  ];
   const NO_FILE = [
     'init',
     'exec',

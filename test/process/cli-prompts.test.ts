@@ -129,6 +129,10 @@ describe('on a terminal', () => {
     const no = await startOnTerminal('tenant delete', options, [['(y/N)', 'n\r']]);
     if (no === undefined) return;
     expect(no).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
+    expect(no.stdout).toMatch(/keys of the tenant default \([\da-f]{8}-/);
+    const regenerate = await startOnTerminal('apps regenerate management', options, [['(y/N)', 'n\r']]);
+    expect(regenerate).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
+    expect(regenerate?.stdout).toMatch(/keys of the application management \([\da-f]{8}-/);
     expect(await startOnTerminal('tenant delete', options, [['(y/N)', 'y\r']])).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 4 });
   });

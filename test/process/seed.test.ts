@@ -37,7 +37,7 @@ describe('vault seed apply --seed', () => {
     const { apps } = JSON.parse(first.stdout);
     const made = await place.vault('tokens create --type token --text x -q', { ...a, VAULT_API_KEY: apps.web.key });
     expect(made.exitCode).toBe(0);
-    await place.vault(['apps', 'regenerate', apps.web.id], a);
+    await place.vault(['apps', 'regenerate', apps.web.id, '--yes'], a);
     expect(JSON.parse((await place.vault(words, a)).stdout).apps.web).toEqual({ id: apps.web.id });
     expect(await place.vault('doctor --file a.db')).toMatchObject({ exitCode: 0 });
     const other = await place.vault(words.with(4, '8'), await fresh('c'));

@@ -36,7 +36,7 @@ describe('a daemon and the file target on one file', () => {
     const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--permission', 'token:read'];
     const { id, key } = await direct(management, ...words);
     expect((await http(key, '/tokens')).status).toBe(200);
-    const renewed = await direct(management, 'apps', 'regenerate', id);
+    const renewed = await direct(management, 'apps', 'regenerate', id, '--yes');
     expect((await http(key, '/tokens')).status).toBe(401);
     expect((await http(renewed.key, '/tokens')).status).toBe(200);
     const again = await http(management, `/applications/${id}/regenerate`, { method: 'POST' });

@@ -287,7 +287,7 @@ export async function runScript(
 }
 
 /** The commands without an endpoint that work on a target, as operations do. */
-const ON_TARGETS: readonly string[] = ['ui', 'seed apply', 'import'];
+const ON_TARGETS: readonly string[] = ['ui', 'seed apply', 'import', 'apps grant', 'apps revoke', 'apps edit'];
 
 function isLocal(words: readonly string[]): boolean {
   const found = LOCAL_COMMANDS.find((row) => row.words.every((word, at) => words[at] === word));

@@ -202,7 +202,7 @@ describe('the command line', () => {
     ],
     [
       'a format without a result',
-      ['completion', 'bash', '-o', 'json'],
+      ['completion', 'bash', '-o', 'csv'],
       'vault: --output does not apply: this command prints no result',
     ],
     [

@@ -82,14 +82,14 @@ describe.runIf(POSIX)('the program that was written from docs/format.md', { time
     await vault('tokens get kept', key);
     await vault('tokens delete gone --yes', key);
     await place.vault('tokens get nowhere', { ...env, VAULT_API_KEY: management });
-    await vault('audit prune --before 1ms --archive first');
+    await vault('audit prune --before 1ms --archive first --yes');
     await vault('keys rotate --master --yes');
     await vault('keys rotate --indexes --yes');
     await vault('tenant create --name other');
     await vault('apps create --name brief --type private --permission token:create', management);
     await vault('apps update brief --name shorter --permission token:create', management);
     await vault('apps delete shorter --yes', management);
-    await vault('audit prune --before 1ms --archive second');
+    await vault('audit prune --before 1ms --archive second --yes');
     await vault('keys add --new-key-file other.key');
     await vault('tokens create --id late --type token --text x', key);
     await vault('tokens patch late --text y', key);
@@ -112,7 +112,7 @@ describe.runIf(POSIX)('the program that was written from docs/format.md', { time
     const { entries, head } = JSON.parse(await vault('audit verify'));
     const found = await verify('v.db');
     expect(found).toEqual({ exitCode: 0, ok: true, rows: expect.any(Number), entries, head });
-    const exported = (await vault('audit export --archive first --archive second')).split('\n');
+    const exported = (await vault('audit export --archive first --archive second --yes')).split('\n');
     const all = await verify('v.db', 'second', 'first');
     expect(all).toMatchObject({ ok: true, head, entries: exported.length });
     expect(all.rows).toBeGreaterThan(found.rows + 10);

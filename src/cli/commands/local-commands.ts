@@ -16,6 +16,11 @@ export const LOCAL_COMMANDS = [
     completion: ['defineCompletion', 'Print a shell completion script'],
   }),
   ...commandsOf(() => import('./openapi.ts'), { openapi: ['defineOpenApi', 'Print the OpenAPI document'] }),
+  ...commandsOf(() => import('./apps/change-application.ts'), {
+    'apps grant': ['defineAppsGrant', 'Add permissions and rules to an application'],
+    'apps revoke': ['defineAppsRevoke', 'Remove permissions and rules from an application'],
+    'apps edit': ['defineAppsEdit', 'Change only the named members of an application'],
+  }),
   ...commandsOf(() => import('./tenants/tenants.ts'), {
     'tenant create': ['defineTenantCreate', 'Create a tenant and its management application'],
     'tenant list': ['defineTenantList', 'List the tenants of the vault'],

@@ -1,4 +1,5 @@
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { confirmLoss } from '../credential/prompt.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { FLAGS, type FlagRows, readFlags } from '../flags/global-flags.ts';
 import type { ItemPrinter } from '../output/print-items.ts';
@@ -13,6 +14,11 @@ export interface CommandLine extends ParsedLine<object> {
   readonly items: ItemPrinter | undefined;
   /** Prints a remark on stderr after the result; not with `--field`, which prints a single value. */
   readonly remark: (text: string) => void;
+}
+
+/** Asks for confirmation of a loss, unless `--yes` is given. Rejects as `confirmLoss` does. */
+export async function confirmed({ read }: Pick<CommandLine, 'read'>, loss: string): Promise<void> {
+  if (!read(FLAGS.confirm).yes) await confirmLoss(loss);
 }
 
 /** A subcommand that prints a result. The flags of the output follow its own. */

@@ -1,5 +1,6 @@
 import { Fault } from '../../core/fault.ts';
 import { setTimeout } from '../../core/timers.ts';
+import { stripControlCharacters } from '../output/control-characters.ts';
 
 /** Returns whether a person can answer questions. They are printed on stderr, because stdout carries only results. */
 export function canPrompt(): boolean {
@@ -35,5 +36,5 @@ export async function dropTypedAhead(): Promise<void> {
 /** Asks for confirmation of a loss. Rejects with the fault `usage` when the answer is no, or without a terminal. */
 export async function confirmLoss(loss: string): Promise<void> {
   if (!canPrompt()) throw new Fault('usage', 'confirmation required', { hint: `pass --yes to confirm. ${loss}` });
-  if (!(await askYes(`${loss} Continue?`))) throw new Fault('usage', 'nothing was done');
+  if (!(await askYes(`${stripControlCharacters(loss)} Continue?`))) throw new Fault('usage', 'nothing was done');
 }

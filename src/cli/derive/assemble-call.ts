@@ -18,6 +18,10 @@ export interface CommandInput {
   /** `--clear`: the members to remove, or single pairs of one (`expires-at`, `metadata.customer`). */
   readonly clear?: readonly string[] | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** `--name` of a list: the only name to show. */
+  readonly onlyName?: string | undefined;
+  /** `--if-missing` of a create. */
+  readonly ifMissing?: boolean | undefined;
 }
 
 /**
@@ -76,7 +80,8 @@ async function wholeBody(typed: string, other: string | undefined, read: ReadTex
   return read('--body', typed);
 }
 
-async function bodyOfFlags(
+/** Resolves to the JSON text of the members that flags give. Rejects with the fault `usage`. */
+export async function bodyOfFlags(
   row: Operation,
   bodyFlags: readonly MemberFlag[],
   input: CommandInput,

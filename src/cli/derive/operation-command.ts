@@ -18,24 +18,13 @@ import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
   const row: Operation = OPERATIONS[id];
   const shared = operationSharing(id);
-  const own = memberFlags(row);
-  const more = shared === undefined ? [] : memberFlags(shared.row);
-  const flags = [...own, ...more.filter(({ name }) => !own.some((each) => each.name === name))];
-  for (const name of row.cli.arguments ?? []) {
-    const param = row.params?.properties?.[name];
-    command.argument(param ? `<${name}>` : `[${name}]`, (param ?? row.body?.properties?.[name])?.description ?? '');
-  }
-  command.optionsGroup('Members:');
-  for (const { name, kind, repeatable, help } of flags) {
-    const words = `--${name} ${PLACEHOLDERS[kind]}`;
-    if (repeatable) command.option(words, help, append);
-    // The command works without the flag that chooses between two operations.
-    else addOnce(command, words, name === shared?.sharing.flag ? help.replace(/\(required; /, '(') : help);
-  }
+  const readInput = defineMembers(command, row, shared);
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) command.option('--clear <member>', clearHelp(clearable), append);
+  if (row.cli.byName === 'filter') addOnce(command, '--name <text>', NAME_HELP);
+  if (row.cli.byName === 'if-missing') command.option('--if-missing', IF_MISSING_HELP);
   const chooser = shared?.sharing.flag;
-  if (chooser !== undefined && !flags.some(({ name }) => name === chooser)) {
+  if (chooser !== undefined && !command.options.some(({ long }) => long === `--${chooser}`)) {
     command.option(`--${chooser}`, `print one page by ${chooser}; --start continues with its \`next\``);
   }
   if (takesAll(row)) addFlags(command, FLAGS.list);
@@ -48,9 +37,9 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row, shared)}`);
   command.action(async () => {
-    const isShared = shared !== undefined && chooses(command, shared, own, more);
-    const [chosen, members] = isShared ? [shared.row, more] : [row, own];
-    finish(await runOperation(isShared ? shared.id : id, commandInput(command, chosen, members), command));
+    const isShared = shared !== undefined && chooses(command, shared, row);
+    const input = isShared ? commandInput(command, shared.row, memberFlags(shared.row)) : readInput();
+    finish(await runOperation(isShared ? shared.id : id, input, command));
   });
 }
 
@@ -76,20 +65,45 @@ function operationSharing(id: OperationId): SharingOperation | undefined {
  */
 function chooses(
   command: Command,
-  { sharing: { flag, isAbsent } }: SharingOperation,
-  own: readonly MemberFlag[],
-  shared: readonly MemberFlag[],
+  { row: other, sharing: { flag, isAbsent } }: SharingOperation,
+  row: Operation,
 ): boolean {
+  const [own, shared] = [memberFlags(row), memberFlags(other)];
   const typed = command.opts<TypedValues>();
   const isTyped = (name: string) => typed[attribute(name)] !== undefined;
   const only = (of: readonly MemberFlag[], not: readonly MemberFlag[]) =>
     of.map(({ name }) => name).find((name) => isTyped(name) && !not.some((each) => each.name === name));
   if (isAbsent) return !isTyped(flag) && typed.body === undefined;
   const chooser = only(shared, own) ?? (isTyped(flag) ? flag : undefined);
-  const other = typed['all'] ? 'all' : only(own, shared);
+  const rival = typed['all'] ? 'all' : only(own, shared);
   if (chooser === undefined) return false;
-  if (other !== undefined) throw new Fault('usage', `only one of --${chooser} and --${other} can be given`);
+  if (rival !== undefined) throw new Fault('usage', `only one of --${chooser} and --${rival} can be given`);
   return true;
+}
+
+/**
+ * Adds the arguments and the members of a row to a subcommand, and the other members of the operation that shares it.
+ * Returns a function that reads the typed words.
+ */
+export function defineMembers(command: Command, row: Operation, shared?: SharingOperation): () => CommandInput {
+  const own = memberFlags(row);
+  const more = shared === undefined ? [] : memberFlags(shared.row);
+  for (const name of row.cli.arguments ?? []) {
+    const param = row.params?.properties?.[name];
+    const words = param && row.cli.several ? `<${name}...>` : param ? `<${name}>` : `[${name}]`;
+    command.argument(words, (param ?? row.body?.properties?.[name])?.description ?? '');
+  }
+  command.optionsGroup('Members:');
+  for (const { name, kind, repeatable, help } of [
+    ...own,
+    ...more.filter((flag) => !own.some((one) => one.name === flag.name)),
+  ]) {
+    const words = `--${name} ${PLACEHOLDERS[kind]}`;
+    if (repeatable) command.option(words, help, append);
+    // The command works without the flag that chooses between two operations.
+    else addOnce(command, words, name === shared?.sharing.flag ? help.replace(/\(required; /, '(') : help);
+  }
+  return () => commandInput(command, row, own);
 }
 
 const WHOLE_BODY = 'read the request body from @file, or from - (standard input)';
@@ -113,6 +127,9 @@ function addOnce(command: Command, words: string, help: string): void {
 const IDEMPOTENCY_HELP =
   'a repeated request with this key within 24 hours changes nothing and returns the record as it is now';
 
+const NAME_HELP = 'only applications with this name; reads all pages, like --all';
+const IF_MISSING_HELP = 'create nothing if an application has this name; print that application';
+
 const PLACEHOLDERS = {
   literal: '<text>',
   time: '<time>',
@@ -129,6 +146,8 @@ interface TypedValues {
   readonly body?: string;
   readonly clear?: readonly string[];
   readonly idempotencyKey?: string;
+  readonly name?: string;
+  readonly ifMissing?: boolean;
 }
 
 function commandInput(command: Command, row: Operation, flags: readonly MemberFlag[]): CommandInput {
@@ -138,7 +157,7 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
     const value = typed[attribute(flag.name)];
     if (value !== undefined) members[flag.name] = typeof value === 'object' ? value : [String(value)];
   }
-  const inPath = Object.keys(row.params?.properties ?? {}).length;
+  const inPath = row.cli.several ? command.args.length : Object.keys(row.params?.properties ?? {}).length;
   for (const [at, value] of command.args.slice(inPath).entries()) {
     const argument = row.cli.arguments?.[inPath + at];
     const name = flags.find(({ member }) => member === argument)?.name;
@@ -146,8 +165,9 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
     if (members[name] !== undefined) throw new Fault('usage', `give <${argument}> or --${name}, not both`);
     members[name] = [value];
   }
-  const { body, clear, idempotencyKey } = typed;
-  return { arguments: command.args.slice(0, inPath), members, body, clear, idempotencyKey };
+  const { body, clear, idempotencyKey, ifMissing } = typed;
+  const onlyName = row.cli.byName === 'filter' ? typed.name : undefined;
+  return { arguments: command.args.slice(0, inPath), members, body, clear, idempotencyKey, onlyName, ifMissing };
 }
 
 /** Returns the name under which commander stores a flag's value. */

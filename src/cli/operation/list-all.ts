@@ -14,13 +14,14 @@ const MAX_PAGE_SIZE = 100;
 
 /**
  * Prints the items of all pages of a list as they arrive. Prints an id only once: numbered pages start with the newest
- * item, so a new item moves another one to the next page. Resolves to the exit code.
+ * item, so a new item moves another one to the next page. Omits items that are not wanted. Resolves to the exit code.
  */
 export async function listAll(
   client: Client,
   call: Call,
   printer: ItemPrinter,
   nameMember: NameMember,
+  isWanted: (item: Json) => boolean = () => true,
 ): Promise<ExitCode> {
   const row: Operation = OPERATIONS[call.operation];
   const printed = row.cli.walk === undefined ? new Set<Json | undefined>() : undefined;
@@ -31,7 +32,7 @@ export async function listAll(
     const body = parseJson(reply.bodyText ?? '');
     const items = itemsOf(body, { list: true }).filter((item) => !printed?.has(selectField(item, ['id'])));
     for (const item of items) printed?.add(selectField(item, ['id']));
-    await printer.print(items);
+    await printer.print(items.filter(isWanted));
     step = walk.next(body);
   }
   await printer.end();

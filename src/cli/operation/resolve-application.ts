@@ -1,6 +1,8 @@
 import type { Call, Client, Reply } from '../../contract/call.ts';
+import type { Json, JsonObject } from '../../contract/json.ts';
 import { UUID } from '../../contract/patterns.ts';
 import { Fault } from '../../core/fault.ts';
+import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { asObject, itemsOf } from '../output/result-view.ts';
@@ -14,29 +16,68 @@ const SIZE = 100;
  */
 export async function resolveApplication(client: Client, call: Call): Promise<Call | Reply> {
   const inPath = call.params['id'];
-  const body = inPath === undefined ? asObject(parseJson(call.bodyText ?? '{}')) : undefined;
+  const body = inPath === undefined ? bodyOf(call) : undefined;
   const name = inPath ?? body?.['application_id'];
   if (typeof name !== 'string' || new RegExp(UUID).test(name)) return call;
-  const ids: string[] = [];
+  const found = await findByName(client, call.apiKey, name);
+  if (found === undefined) {
+    throw new Fault('not_found', 'no application has this id or name', { hint: 'list them with `vault apps list`' });
+  }
+  if ('status' in found) return found;
+  const id = String(selectField(found.application, ['id']));
+  if (body === undefined) return { ...call, params: { ...call.params, id } };
+  return { ...call, bodyText: stringifyJson({ ...body, application_id: id }) };
+}
+
+/** Returns the body of a call; an object without members for a malformed body, which the target reports. */
+function bodyOf({ bodyText = '{}' }: Call): JsonObject {
+  try {
+    return asObject(parseJson(bodyText)) ?? {};
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return {};
+    throw error;
+  }
+}
+
+/**
+ * Resolves to the application with this name, to undefined if none has it, or to the problem of the lookup. Rejects
+ * with the fault `usage` if several have it.
+ */
+async function findByName(
+  client: Client,
+  apiKey: string | undefined,
+  name: string,
+  hint = 'name the application by its id',
+): Promise<{ readonly application: Json } | Reply | undefined> {
+  const named = new Map<string, Json>();
   for (let page = 1, pages = 1; page <= pages; page += 1) {
     const query = Object.entries({ size: SIZE, page }).map(([member, value]) => [member, String(value)] as const);
-    const reply = await client.call({ operation: 'listApplications', apiKey: call.apiKey, params: {}, query });
+    const reply = await client.call({ operation: 'listApplications', apiKey, params: {}, query });
     if (reply.status >= 400) return reply;
     const list = parseJson(reply.bodyText ?? '');
     pages = Number(selectField(list, ['pagination', 'total_pages']));
-    const found = itemsOf(list, { list: true }).filter((item) => selectField(item, ['name']) === name);
-    ids.push(...found.map((item) => String(selectField(item, ['id']))));
+    for (const item of itemsOf(list, { list: true })) {
+      if (selectField(item, ['name']) === name) named.set(String(selectField(item, ['id'])), item);
+    }
   }
-  const [id, ...others] = new Set(ids);
-  if (id === undefined) {
-    throw new Fault('not_found', 'no application has this id or name', { hint: 'list them with `vault apps list`' });
-  }
-  if (others.length > 0) {
-    throw new Fault('usage', `${others.length + 1} applications have this name`, {
-      hint: 'name the application by its id',
-      details: [id, ...others],
+  if (named.size > 1) {
+    throw new Fault('usage', `${named.size} applications have this name`, {
+      hint,
+      details: [...named.keys()],
     });
   }
-  if (body === undefined) return { ...call, params: { ...call.params, id } };
-  return { ...call, bodyText: stringifyJson({ ...body, application_id: id }) };
+  const [application] = named.values();
+  return application === undefined ? undefined : { application };
+}
+
+/**
+ * Resolves to a reply with the application that has the name in a call's body, or to the problem of the lookup; to
+ * undefined if none has the name. Rejects with the fault `usage` if several have it.
+ */
+export async function existingApplication(client: Client, call: Call): Promise<Reply | undefined> {
+  const { name } = bodyOf(call);
+  if (typeof name !== 'string') return undefined;
+  const found = await findByName(client, call.apiKey, name, 'rename or delete all but one');
+  if (found === undefined || 'status' in found) return found;
+  return { status: 200, bodyText: stringifyJson(found.application), traceId: '' };
 }

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
+import type { Call, Client } from '../../contract/call.ts';
+import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
-import { canPrompt, confirmLoss } from '../credential/prompt.ts';
+import { canPrompt } from '../credential/prompt.ts';
 import { readApiKey } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
 import { takesAll } from '../derive/member-flags.ts';
@@ -14,13 +16,15 @@ import {
   type Environment,
   FLAGS,
   flagValue,
+  type GlobalFlags,
   isSwitchedOn,
   type OperationFlags,
   typedFlags,
 } from '../flags/global-flags.ts';
 import { chooseTarget, openTarget } from '../flags/target.ts';
-import { createListPrinter, createPrinter } from '../output/print-result.ts';
+import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
+import { selectField } from '../output/select-field.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 
 /** Runs the operation of a command line. Resolves to the exit code. Checks what it can before it sends anything. */
@@ -34,35 +38,50 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const many = all || follow;
   const shown = shownAs(flags, env);
   if (shown !== undefined) {
-    const flag = follow ? '--follow' : '--all';
+    const flag = follow ? '--follow' : `--${allFlag(typed)}`;
     if (many) throw new Fault('usage', `${flag} sends many requests: --curl and --dry-run print one`);
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
-      return await showRequest(await assembleCall(id, input, createTextReader()), shown, flags, env);
+      for (const call of await assembleCalls(id, input)) await showRequest(call, shown, flags, env);
+      return 0;
     } catch (error) {
       return reportFailure(error, env, memberNamer(id, input));
     }
   }
 
   const view = viewOf(row);
+  if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(flags, env);
   const print = many ? undefined : createPrinter(flags, env, view);
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
   const input = await complete(id, row, typed);
-  const call = { ...(await assembleCall(id, input, createTextReader())), apiKey };
+  const calls = (await assembleCalls(id, input)).map((one) => ({ ...one, apiKey }));
+  const [call] = calls;
+  if (call === undefined) throw new TypeError('unreachable: no call');
   const nameMember = memberNamer(id, input);
-  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
-    await confirmLoss(row.cli.confirm);
-  }
-  const client = await openTarget(target, flags, env, many ? 'many' : 'one');
+  const consequence = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes) ? undefined : row.cli.confirm;
+  // Without a terminal, fail before the vault is opened.
+  if (consequence !== undefined && !canPrompt()) await confirm(consequence, calls);
+  const client = await openTarget(target, flags, env, many || calls.length > 1 ? 'many' : 'one');
   try {
     if (listPrinter !== undefined && follow) {
       return await (await import('./follow-list.ts')).followList(client, call, listPrinter, nameMember);
     }
     if (listPrinter !== undefined) {
-      return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember);
+      const { onlyName } = input;
+      const isWanted = (item: Json) => onlyName === undefined || selectField(item, ['name']) === onlyName;
+      return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember, isWanted);
+    }
+    if (row.cli.several) {
+      const ofApplications = namesApplication(row);
+      return await (await import('./call-each.ts')).callEach(client, {
+        calls,
+        ofApplications,
+        consequence,
+        nameMember,
+      });
     }
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
     const keyFile =
@@ -71,9 +90,21 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const named = namesApplication(row)
         ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
         : call;
-      const reply = 'status' in named ? named : await client.call(named);
+      if (consequence !== undefined && !('status' in named)) await confirm(consequence, [named], client);
+      const existing = input.ifMissing
+        ? await (await import('./resolve-application.ts')).existingApplication(client, call)
+        : undefined;
+      const rights = row.cli.replacesRights && !('status' in named) ? await import('./removed-rights.ts') : undefined;
+      const before = 'status' in named ? undefined : await rights?.readBefore(client, named);
+      const reply = existing ?? ('status' in named ? named : await client.call(named));
       if (reply.status >= 400) return reportProblem(reply, nameMember);
+      if (existing !== undefined) {
+        report('an application has this name; nothing was created', 'create another key with `vault apps keys create`');
+        await print?.(existing.bodyText ?? '');
+        return 0;
+      }
       if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
+      rights?.warnOfRemoved(before, reply);
       if (reply.bodyText === undefined) return 0;
       const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
       await print?.(bodyText).catch((error: unknown) => {
@@ -88,13 +119,37 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 }
 
+/** Resolves to the calls of a command line: one for each value of a repeated argument, else one. */
+async function assembleCalls(id: OperationId, input: CommandInput): Promise<readonly Call[]> {
+  const { several }: Operation['cli'] = OPERATIONS[id].cli;
+  const inputs = several ? input.arguments.map((value) => ({ ...input, arguments: [value] })) : [input];
+  const read = createTextReader();
+  const calls: Call[] = [];
+  for (const one of inputs) calls.push(await assembleCall(id, one, read));
+  return calls;
+}
+
+async function confirm(consequence: string, calls: readonly Call[], client?: Client): Promise<void> {
+  await (await import('./confirm-calls.ts')).confirmCalls(consequence, calls, client);
+}
+
+/** Throws the fault `usage` if the output would leave out a key that replaces another one. */
+function refuseLostKey(flags: OperationFlags & GlobalFlags, env: Environment): void {
+  const { field, quiet } = partOf(flags, env);
+  const isShown = !quiet && (field === undefined || field === 'key');
+  if (isShown || flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) return;
+  throw new Fault('usage', `${quiet ? '--quiet' : `--field ${field}`} would leave out the new API key`, {
+    hint: 'keep the key with --key-out FILE, or print it with --field key; the vault shows it only once',
+  });
+}
+
 /** Returns whether a call names an application, in its path or in its body. */
 function namesApplication({ path, body }: Operation): boolean {
   return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
 }
 
 /** Warns about permissions in a body that allow more than their names suggest. */
-function warnOfGrants(bodyText = '{}'): void {
+export function warnOfGrants(bodyText = '{}'): void {
   const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
   for (const permission of permissions ?? []) {
     const { warning }: PermissionRow = PERMISSIONS[permission];
@@ -133,9 +188,8 @@ function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | 
 }
 
 function wantsAll(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
-  return (
-    takesAll(row) && isSwitchedOn(flags.all, env, FLAGS.list.all) && isAlone('all', ['page', 'start', 'wait'], typed)
-  );
+  const isOn = typed.onlyName !== undefined || isSwitchedOn(flags.all, env, FLAGS.list.all);
+  return takesAll(row) && isOn && isAlone(allFlag(typed), ['page', 'start', 'wait'], typed);
 }
 
 function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
@@ -147,8 +201,13 @@ function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, ty
   );
 }
 
+/** Returns the flag that makes a list print all pages. */
+function allFlag({ onlyName }: CommandInput): 'all' | 'name' {
+  return onlyName === undefined ? 'all' : 'name';
+}
+
 /** Throws the fault `usage` when a member that selects one page is also given. */
-function isAlone(flag: 'all' | 'follow', pickers: readonly string[], { members }: CommandInput): true {
+function isAlone(flag: 'all' | 'name' | 'follow', pickers: readonly string[], { members }: CommandInput): true {
   const picker = pickers.find((name) => members[name] !== undefined);
   if (picker === undefined) return true;
   throw new Fault('usage', `only one of --${flag} and --${picker} can be given`);

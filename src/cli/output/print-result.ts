@@ -69,7 +69,10 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
  * Returns the requested part of a result: one field, or only ids. Typed flags override the environment: a typed
  * `--output` or `--field` also overrides VAULT_QUIET.
  */
-function partOf(flags: GlobalFlags, env: Environment): { readonly field: string | undefined; readonly quiet: boolean } {
+export function partOf(
+  flags: GlobalFlags,
+  env: Environment,
+): { readonly field: string | undefined; readonly quiet: boolean } {
   if (flags.quiet && flags.output !== undefined) {
     throw new Fault('usage', 'only one of --quiet and --output can be given: --quiet prints one id a line');
   }

@@ -18,6 +18,7 @@ import { groupDigits } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withAdmin } from '../on-file.ts';
+import { confirmed } from '../printing.ts';
 
 const LIST_FLAGS = {
   limit: flag('--limit <number>', 'the largest number of entries (default: 50)'),
@@ -103,13 +104,13 @@ Only --anchor detects missing entries at the end. \`vault doctor\` also compares
 
 /** `vault audit prune`: moves old entries to an archive. */
 export const defineAuditPrune = withAdmin({
-  flags: PRUNE_FLAGS,
+  flags: { ...PRUNE_FLAGS, ...FLAGS.confirm },
   view: RESULT_VIEWS.auditPrune,
   help: `
 The archive is sealed: \`vault audit verify --archive\` checks it with the key of the vault. A killed command loses nothing; run it again, with another --archive.`,
   examples: [
     'vault audit prune --before 400d --archive /mnt/archive/audit',
-    'vault audit prune --before 2026-01-01 --archive audit-2025',
+    'vault audit prune --before 2026-01-01 --archive audit-2025 --yes',
   ],
   async prepare({ read }) {
     const flags = read(PRUNE_FLAGS);
@@ -121,6 +122,10 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
     }
     const path = filePath('--archive', flags.archive);
     if (path === undefined) throw new Fault('usage', '--archive (VAULT_PRUNE_ARCHIVE) must be given');
+    await confirmed(
+      { read },
+      `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,
+    );
     return async (admin) => {
       const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
       if (archive !== undefined) {

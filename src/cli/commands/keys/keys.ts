@@ -1,4 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
+import type { VaultAdmin } from '../../../vault/admin.ts';
 import { canPrompt, confirmLoss, promptSecret } from '../../credential/prompt.ts';
 import { onlyOne } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
@@ -165,7 +166,7 @@ export const defineKeysRotate = withAdmin({
       const snapshots = await countSnapshots(opened);
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
       const losses = [
-        ...(others.length > 0 ? [lostSlots(others.length)] : []),
+        ...(others.length > 0 ? [lostSlots(others)] : []),
         ...(indexes ? ['All fingerprints change. Fingerprints that clients stored no longer match.'] : []),
       ];
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
@@ -197,7 +198,8 @@ function reportSnapshots(count: number): void {
   report(`${what} the old keys`, 'delete them with `vault dev snapshot delete`');
 }
 
-function lostSlots(count: number): string {
-  const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
-  return `${count} other ${what} will no longer open this vault.`;
+function lostSlots(slots: Awaited<ReturnType<VaultAdmin['slots']>>): string {
+  const what = slots.length === 1 ? 'key file or passphrase' : 'key files or passphrases';
+  const named = slots.map(({ slot, label }) => (label === undefined ? `slot ${slot}` : `slot ${slot} "${label}"`));
+  return `${slots.length} other ${what} will no longer open this vault: ${named.join(', ')}.`;
 }

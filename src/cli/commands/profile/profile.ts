@@ -11,7 +11,7 @@ import { requireFormat } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
-import { type Printing, printing } from '../printing.ts';
+import { type CommandLine, confirmed, type Printing, printing } from '../printing.ts';
 
 const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from standard input and save it') };
 
@@ -32,7 +32,7 @@ A profile stores paths, not the contents of the files. On a terminal, the comman
     'vault profile add local --file vault.db --api-key-file backend.key',
     'vault profile add ci --url https://vault.test:8484 --default-output json',
   ],
-  async run(store, name, flags) {
+  async run(store, name, { flags }) {
     await store.checkFree(name);
     await store.add(name, await readProfile(flags, process.env));
     return shown(store, name);
@@ -63,15 +63,17 @@ export const defineProfileList = onProfiles({
 /** `vault profile remove`: removes a profile, but not its vault. */
 export const defineProfileRemove = onProfiles({
   args: { '<name>': 'the profile to remove' },
-  examples: ['vault profile remove staging'],
-  async run(store, name) {
+  flags: FLAGS.confirm,
+  examples: ['vault profile remove staging', 'vault profile remove staging --yes'],
+  async run(store, name, line) {
+    await confirmed(line, `The profile ${name} is lost, with the API key if it stores one.`);
     await store.remove(name);
     return { name };
   },
 });
 
 interface OnProfiles extends Partial<Omit<Printing<object>, 'work'>> {
-  readonly run: (store: ProfileStore, name: string, flags: AddFlags) => Promise<object>;
+  readonly run: (store: ProfileStore, name: string, line: CommandLine) => Promise<object>;
 }
 
 function onProfiles({ run, ...row }: OnProfiles) {
@@ -79,7 +81,7 @@ function onProfiles({ run, ...row }: OnProfiles) {
     flags: {},
     view: RESULT_VIEWS.profile,
     ...row,
-    work: async ({ flags, env, words: [name = ''] }) => run(await openProfileStore(env), name, flags),
+    work: async (line) => run(await openProfileStore(line.env), line.words[0] ?? '', line),
   });
 }
 

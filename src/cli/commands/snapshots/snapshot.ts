@@ -2,15 +2,14 @@ import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
-import { confirmLoss } from '../../credential/prompt.ts';
 import { readCredential } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { FLAGS, type FlagRows, flag } from '../../flags/global-flags.ts';
-import { chooseTarget, refuseStore } from '../../flags/target.ts';
+import { chooseFile, chooseTarget, refuseStore } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { onFile } from '../on-file.ts';
-import { type CommandLine, type Printing, printing } from '../printing.ts';
+import { type CommandLine, confirmed, type Printing, printing } from '../printing.ts';
 import type { Define } from '../subcommand.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
@@ -101,6 +100,8 @@ export const defineSnapshotDelete = onSnapshots({
   },
 });
 
+const NEW_SCHEMA = 'make a new vault in another schema with `vault init --store`, and drop the schema of this one';
+
 const RESET_FLAGS = { compact: flag('--compact', 'also return free space to the file system, like `vault compact`') };
 
 /** `vault dev reset`: removes all tokens. */
@@ -113,7 +114,8 @@ export const defineReset = onFile(
     async prepare(line) {
       const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
       const { compact } = line.read(RESET_FLAGS);
-      await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
+      const file = chooseFile(line.flags, line.env, NEW_SCHEMA);
+      await confirmed(line, `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`);
       return async (opened) => {
         // Check first: otherwise the command would remove the tokens and then fail.
         if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
@@ -127,7 +129,7 @@ export const defineReset = onFile(
     },
     exitCode: damagedExitCode,
   },
-  'make a new vault in another schema with `vault init --store`, and drop the schema of this one',
+  NEW_SCHEMA,
 );
 
 async function compactAfterReset(opened: FileHolderOptions) {
@@ -139,10 +141,6 @@ async function compactAfterReset(opened: FileHolderOptions) {
     const message = `the tokens were removed, but the file was not compacted: ${error.message}`;
     throw new Fault(error.code, message, { hint: error.hint, details: error.details, cause: error });
   }
-}
-
-async function confirmed({ read }: CommandLine, loss: string): Promise<void> {
-  if (!read(FLAGS.confirm).yes) await confirmLoss(loss);
 }
 
 interface SnapshotWork {

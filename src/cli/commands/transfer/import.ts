@@ -4,7 +4,15 @@ import { readApiKey } from '../../credential/read-credential.ts';
 import { isSignalExit } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
-import { type Environment, FLAGS, type FlagValues, flag, oneShot, flagValue, readFlags } from '../../flags/global-flags.ts';
+import {
+  type Environment,
+  FLAGS,
+  type FlagValues,
+  flag,
+  flagValue,
+  oneShot,
+  readFlags,
+} from '../../flags/global-flags.ts';
 import { printByteSize } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { createPrinter } from '../../output/print-result.ts';

@@ -1,0 +1,61 @@
+import type { Call, Client, Reply } from '../../contract/call.ts';
+import { Fault } from '../../core/fault.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
+import type { NameMember } from '../derive/name-member.ts';
+import type { ExitCode } from '../exit/exit-codes.ts';
+import { reportProblem } from '../exit/report-failure.ts';
+import { asObject } from '../output/result-view.ts';
+import { confirmCalls } from './confirm-calls.ts';
+import { resolveApplication } from './resolve-application.ts';
+
+/** The calls of one operation, and what the command line says about them. */
+interface Calls {
+  readonly calls: readonly Call[];
+  /** Whether the calls name applications. */
+  readonly ofApplications: boolean;
+  /** What the calls destroy; undefined if the user has confirmed it. */
+  readonly consequence: string | undefined;
+  readonly nameMember: NameMember;
+}
+
+/**
+ * Makes a call for each record. Finds all names, and asks once for confirmation, before the first call. A record that
+ * is missing does not stop the others; any other problem does. Resolves to the exit code of the first problem.
+ */
+export async function callEach(client: Client, { calls, ofApplications, ...how }: Calls): Promise<ExitCode> {
+  const about = (call: Call | undefined) => (calls.length > 1 ? `${call?.params['id']}: ` : '');
+  const resolved: Call[] = [];
+  for (const call of calls) {
+    const named = ofApplications ? await resolveNamed(client, call, about(call)) : call;
+    if ('status' in named) return reportProblem(named, how.nameMember);
+    resolved.push(named);
+  }
+  if (how.consequence !== undefined) await confirmCalls(how.consequence, resolved, client);
+  let exitCode: ExitCode = 0;
+  for (const [at, call] of resolved.entries()) {
+    const reply = await client.call(call);
+    if (reply.status < 400) continue;
+    const failed = reportProblem(prefixDetail(reply, about(calls[at])), how.nameMember);
+    exitCode = exitCode === 0 ? failed : exitCode;
+    if (reply.status !== 404) break;
+  }
+  return exitCode;
+}
+
+async function resolveNamed(client: Client, call: Call, about: string): Promise<Call | Reply> {
+  try {
+    return await resolveApplication(client, call);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const { code, hint, details, message } = error;
+    throw new Fault(code, `${about}${message}`, { hint, details, cause: error });
+  }
+}
+
+/** Returns the reply with the record in front of the problem's detail. */
+function prefixDetail(reply: Reply, about: string): Reply {
+  const problem = asObject(parseJson(reply.bodyText ?? 'null'));
+  if (problem === undefined) return reply;
+  return { ...reply, bodyText: stringifyJson({ ...problem, detail: `${about}${problem['detail']}` }) };
+}
