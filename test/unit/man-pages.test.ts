@@ -6,10 +6,12 @@ import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { globalNames } from '../../src/cli/help/help.ts';
 import { manPages } from '../../src/cli/help/man-pages.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { OPERATIONS } from '../../src/contract/operations.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 
 const COMMANDS = [
-  ...Object.values(OPERATIONS).map(({ cli }) => cli.command),
+  ...Object.values<Operation>(OPERATIONS)
+    .filter(({ cli }) => cli.sharing === undefined)
+    .map(({ cli }) => cli.command),
   ...LOCAL_COMMANDS.map(({ words }) => words),
 ].map((words) => [words.join(' '), words] as const);
 
@@ -46,7 +48,7 @@ describe('the man pages', () => {
     const hidden = globalNames(command);
     const isHidden = ({ short, long }: Option) => hidden.includes(short ?? long ?? '');
     expect(help).toContain(`Usage: vault ${words.join(' ')} [options]`);
-    for (const option of command.options) {
+    for (const option of command.options.filter((each) => !each.hidden)) {
       if (isHidden(option)) expect(globals).toMatch(new RegExp(`(^| )${option.short ?? option.long}[,\\n]`));
       else expect(before).toContain(`.TP\n${option.flags}\n`);
     }

@@ -21,13 +21,14 @@ export function exportLines(rows: readonly ExportRow[]): Promise<string> {
   return csvText(rows.map((row) => COLUMNS.map((column) => cellOf(row[column], column === 'data'))));
 }
 
-/** Returns a cell. With `isExact`, a text that could be taken for JSON is quoted as JSON. */
+/** Returns a cell. With `isExact`, a text that could be taken for JSON, or that a CSV cannot hold, is quoted as JSON. */
 function cellOf(value: Printable | undefined, isExact: boolean): CsvCell {
   if (value === undefined) return '';
   const json = stringifyJson(value);
   const text = json.startsWith('"') ? String(parseText(json)) : undefined;
-  const isPlain = text !== undefined && !(isExact && (text === '' || parseText(text) !== undefined));
-  return isPlain ? text : new JsonText(json);
+  const isPlain = (plain: string) =>
+    !isExact || (plain !== '' && !plain.includes('\0') && parseText(plain) === undefined);
+  return text !== undefined && isPlain(text) ? text : new JsonText(json);
 }
 
 /** Returns whether a CSV with this header comes from `vault export`. */
