@@ -57,7 +57,7 @@ const AT: Readonly<Record<string, string>> = {
   'serve --dev --file FILE.dev.json': 'new.db.dev.json',
   'init FILE.key': 'new.db.key',
   'move FILE.moved': 'vault.db.moved',
-  'snapshot save': 'vault.db.snapshots/one.db',
+  'dev snapshot save': 'vault.db.snapshots/one.db',
   'profile use': 'config/default',
 };
 

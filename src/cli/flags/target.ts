@@ -119,7 +119,7 @@ export async function openTarget(
     overRandom: given.overRandom,
     ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
-    ...(env['VAULT_DEBUG'] !== '1' && { printError: () => undefined }),
+    ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
   const vault = await openVaultAt(location, { credential, ...options });
   const { directClient } = await import('../../client/direct.ts');

@@ -19,7 +19,7 @@ export function warnOfRemoved(before: JsonObject | undefined, reply: Reply): voi
   const removed = removedRights(before, applicationOf(reply));
   if (removed.length === 0) return;
   const hint = 'an update replaces all rights; name every permission and rule that stays';
-  report(`the update removed rights of the application ${before['name']}:`, hint, removed);
+  report(`the update removed rights of the application ${before['id']}:`, hint, removed);
 }
 
 function applicationOf({ bodyText = '{}' }: Reply): JsonObject {
