@@ -4,7 +4,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
-import { freshKeySteps } from './fresh-keys.ts';
+import { freshKeySteps, mayBeStale } from './fresh-keys.ts';
 import type { Caller, Context, Handler, Identity, ReplyBody } from './handler.ts';
 import { HANDLERS, loadReplays } from './handlers.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -106,8 +106,11 @@ export function createDispatch(context: Context) {
       return { ...answered, ...(stored && REPLAYED), ...(work.isHeld && { sent: () => work.release() }) };
     } catch (error) {
       work.release();
-      yield* settled(recorder.refuse(error));
-      throw error;
+      const refused = recorder.refuse(error);
+      if (refused !== undefined) yield* settled(refused);
+      // An error that is thrown on passes two more generators, which takes as long as a read.
+      if (mayBeStale(error)) throw error;
+      return failed(error, trace);
     }
   }
 

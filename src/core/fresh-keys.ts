@@ -34,7 +34,7 @@ export async function withFreshKeys<T>(keyring: Pick<Keyring, 'refresh'>, work: 
  * happened yet, or it is a merge patch with the same result. A conflict that names members is the caller's: its body
  * comes from an older record.
  */
-function mayBeStale(error: unknown): boolean {
+export function mayBeStale(error: unknown): boolean {
   if (!(error instanceof Problem)) return false;
   return error.code === 'integrity_failure' || (error.code === 'write_conflict' && error.errors === undefined);
 }

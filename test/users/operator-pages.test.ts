@@ -167,7 +167,7 @@ it('compacts and replaces no file that a daemon serves, and removes no token', {
   await place.vault('tokens create --id one --type token --text x', env);
   expect(await place.vault('backup night.db', env)).toMatchObject({ exitCode: 0 });
   const daemon = await startServe(place.cwd, ['--file', 'vault.db', '--no-log']);
-  for (const command of ['compact', 'reset --yes --compact', 'restore night.db --move-aside']) {
+  for (const command of ['compact', 'dev reset --yes --compact', 'restore night.db --move-aside']) {
     const refused = await place.vault(command, env);
     expect(refused).toMatchObject({ exitCode: 8, stdout: '' });
     expect(refused.stderr).toContain('vault.db is in use by another process\nhint: stop the daemon');
