@@ -107,7 +107,7 @@ export function createDispatch(context: Context) {
     } catch (error) {
       work.release();
       const refused = recorder.refuse(error);
-      if (refused !== undefined) yield* settled(refused);
+      if (refused !== undefined) yield refused;
       // An error that is thrown on passes two more generators, which takes as long as a read.
       if (mayBeStale(error)) throw error;
       return failed(error, trace);

@@ -29,7 +29,8 @@ async function serveOnce(store: StoreLocation, anchor: string, management?: stri
   }
 }
 
-it('a process keeps an anchor that shows the loss of commits', async () => {
+/** Creates a vault in a database, and a name for its anchor. */
+async function createAnchored() {
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const anchor = path.join(folder, 'anchor');
@@ -41,6 +42,11 @@ it('a process keeps an anchor that shows the loss of commits', async () => {
     weakPassphrase: false,
   });
   const { run } = await openTestClient(location.url);
+  return { anchor, location, made, run };
+}
+
+it('a process keeps an anchor that shows the loss of commits', async () => {
+  const { anchor, location, made, run } = await createAnchored();
   const vault = await openStoreVault({ store: location, credential: CREDENTIAL, anchor, auditStrict: true });
   const change = (name: string) => callVault(vault, made.application.key ?? '', 'updateTenant', { body: { name } });
   const written = () => readFileSync(anchor, 'utf8');
@@ -57,17 +63,7 @@ it('a process keeps an anchor that shows the loss of commits', async () => {
 });
 
 it('an anchor detects a database that lost the end of the audit, or was restored', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const anchor = path.join(folder, 'anchor');
-  const location = parseStore(`${await createDatabase()}?sslmode=disable`, false);
-  const made = await createStoreVault({
-    store: location,
-    credential: CREDENTIAL,
-    tenantName: 't',
-    weakPassphrase: false,
-  });
-  const { run } = await openTestClient(location.url);
+  const { anchor, location, made, run } = await createAnchored();
   const compare = async () => {
     const admin = await openVaultAdmin({ store: location, credential: CREDENTIAL });
     await admin.compareWithAnchor(anchor).finally(admin.close);

@@ -216,6 +216,11 @@ describe('the command line', () => {
       ['tokens', 'update', 'x'],
       "vault: unknown command 'update'\nhint: vault tokens patch\n",
     ],
+    [
+      'members by page and by cursor',
+      ['tokens', 'list', '--cursor', '--page', '2'],
+      'vault: only one of --cursor and --page can be given\n',
+    ],
     ['an old noun', ['clock', 'show'], "vault: unknown command 'clock'\nhint: vault dev clock\n"],
     ['an old verb', ['keys', 'status'], "vault: unknown command 'status'\nhint: vault keys list --tenants\n"],
     ['help for a flag', ['help', '--bogus'], "vault: unknown option '--bogus'\n"],
@@ -256,6 +261,27 @@ describe('the command line', () => {
     expect(stderr.startsWith(told.slice(0, 60))).toBe(true);
     expect(stderr).not.toContain('4242');
     for (const line of stderr.trimEnd().split('\n')) expect(line).toMatch(/^(vault|hint): /);
+  });
+
+  it('accepts harmless global flags after every command', async () => {
+    for (const words of [['completion', 'bash'], ['openapi'], ['version']]) {
+      expect(await run(...words, '--yes', '--no-color'), words.join(' ')).toMatchObject({ exitCode: 0, stderr: '' });
+    }
+  });
+
+  it('no variable sets the flag of one call', async () => {
+    vi.stubEnv('VAULT_DRY_RUN', '1').stubEnv('VAULT_CURL', '1');
+    const sent = await run('tokens', 'create', '--type', 'token', '--data', '1', '--url', 'http://127.0.0.1:1');
+    vi.unstubAllEnvs();
+    expect(sent).toMatchObject({ exitCode: 2, stdout: '' });
+    expect((await run('tokens', 'create', '--help')).stdout).toMatch(
+      /--dry-run +check and print the request; send nothing\n/,
+    );
+  });
+
+  it('words of a fixed list may be separated by commas', async () => {
+    const { stdout } = await run('tokens', 'list', '--type', 'card,bank', '--dry-run', '--field', 'path');
+    expect(stdout).toBe('/tokens?type=card&type=bank\n');
   });
 
   it('accepts vault flags before the noun and after the verb', async () => {

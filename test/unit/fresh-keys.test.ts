@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
+import type { Keyring } from '../../src/core/ports.ts';
+import { Problem } from '../../src/core/problem.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import type { Vault } from '../../src/vault/vault.ts';
+import { openCore } from './core-fixture.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 it.each<[string, (vault: Vault) => Promise<unknown>]>([
@@ -18,4 +21,29 @@ it.each<[string, (vault: Vault) => Promise<unknown>]>([
     expect((await callVault(vault, apiKey, 'getToken', { id: 'token-0' })).status).toBe(200);
   });
   expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+});
+
+it('a call is repeated with newer keys when a rotation overtakes it', async () => {
+  let isStale = false;
+  const keyringOf = (keyring: Keyring): Keyring => ({
+    ...keyring,
+    async refresh() {
+      isStale = false;
+    },
+    openTenant: (...tenant) => {
+      const own = keyring.openTenant(...tenant);
+      return {
+        ...own,
+        open(context, sealed) {
+          if (isStale && context.table === 'token') throw new Problem('integrity_failure');
+          return own.open(context, sealed);
+        },
+      };
+    },
+  });
+  const core = await openCore({ keyringOf });
+  await core.token({ id: 'one', type: 'token', data: 1 });
+  isStale = true;
+  expect(await core.own('getToken', { params: { id: 'one' } })).toMatchObject({ status: 200 });
+  expect(isStale).toBe(false);
 });

@@ -1,10 +1,9 @@
 import type { JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { filePath } from '../files/output-path.ts';
 import { reserveFile } from '../files/whole-file.ts';
-import { asObject } from '../output/result-view.ts';
+import { asObject, objectOf } from '../output/result-view.ts';
 
 /** The space to reserve on disk for an API key, larger than any key. */
 const RESERVED_BYTES = 256;
@@ -23,7 +22,7 @@ export async function reserveKeyFile(path: string, member: KeyMember = 'key') {
   return {
     /** Moves `key`, or `application.key`, from a result into the file, and returns the rest of the result. */
     async take(bodyText: string): Promise<string> {
-      const { key, rest } = splitKey(asObject(parseJson(bodyText)) ?? {});
+      const { key, rest } = splitKey(objectOf(bodyText));
       if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
       await reserved.fill(`${key}\n`);
       return stringifyJson(rest);

@@ -9,6 +9,6 @@ export function wrongMember(
   reason: string,
   hint?: string,
 ): Fault {
-  const message = `--${name}${/^[:]/.test(reason) ? '' : ' '}${reason}`;
+  const message = `--${name}${reason.startsWith(':') ? '' : ' '}${reason}`;
   return new Fault('invalid_request', message, { hint, errors: { [member]: [reason.replace(/^: /, '')] } });
 }

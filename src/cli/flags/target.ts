@@ -119,8 +119,8 @@ export async function openTarget(
     overRandom: given.overRandom,
     ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
-    ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
-  };
+    reportError: env['VAULT_DEBUG'] === '1' ? undefined : () => undefined,
+  } satisfies Omit<Parameters<typeof openVaultAt>[1], 'credential'>;
   const vault = await openVaultAt(location, { credential, ...options });
   const { directClient } = await import('../../client/direct.ts');
   return directClient(vault);

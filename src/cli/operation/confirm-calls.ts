@@ -1,8 +1,7 @@
 import type { Call, Client } from '../../contract/call.ts';
 import type { OperationId } from '../../contract/operations.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import { confirmLoss } from '../credential/prompt.ts';
-import { asObject } from '../output/result-view.ts';
+import { objectOf } from '../output/result-view.ts';
 
 /** The operations that read the records which a consequence names. The id of a token is its only name. */
 const READS: Readonly<Record<string, OperationId | undefined>> = {
@@ -39,7 +38,7 @@ async function nameOf(kind: string, { apiKey, params }: Call, client: Client | u
   if (client === undefined || operation === undefined) return id ?? '';
   const reply = await client.call({ operation, apiKey, params: id === undefined ? {} : { id }, query: [] });
   if (reply.status >= 400) return id ?? '';
-  const record = asObject(parseJson(reply.bodyText ?? '')) ?? {};
+  const record = objectOf(reply.bodyText);
   return `${record['name']} (${record['id']})`;
 }
 

@@ -1,29 +1,24 @@
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { report } from '../exit/report-failure.ts';
-import { asObject } from '../output/result-view.ts';
+import { asObject, objectOf } from '../output/result-view.ts';
 
 const FLAG = 'can_create_expiring_applications';
 
 /** Resolves to the application that a call changes; to undefined if the caller may not read it. */
 export async function readBefore(client: Client, { apiKey, params }: Call): Promise<JsonObject | undefined> {
   const reply = await client.call({ operation: 'getApplication', apiKey, params, query: [] });
-  return reply.status < 400 ? applicationOf(reply) : undefined;
+  return reply.status < 400 ? objectOf(reply.bodyText) : undefined;
 }
 
 /** Warns about the permissions and rules of an application that an update removed because it does not name them. */
 export function warnOfRemoved(before: JsonObject | undefined, reply: Reply): void {
   if (before === undefined) return;
-  const removed = removedRights(before, applicationOf(reply));
+  const removed = removedRights(before, objectOf(reply.bodyText));
   if (removed.length === 0) return;
   const hint = 'an update replaces all rights; name every permission and rule that stays';
   report(`the update removed rights of the application ${before['id']}:`, hint, removed);
-}
-
-function applicationOf({ bodyText = '{}' }: Reply): JsonObject {
-  return asObject(parseJson(bodyText)) ?? {};
 }
 
 /** Returns a line for each right that `before` has and `after` lacks. A rule with another priority is the same rule. */

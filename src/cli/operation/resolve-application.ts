@@ -5,7 +5,7 @@ import { Fault } from '../../core/fault.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import { asObject, itemsOf } from '../output/result-view.ts';
+import { itemsOf, objectOf } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
 
 const SIZE = 100;
@@ -30,9 +30,9 @@ export async function resolveApplication(client: Client, call: Call): Promise<Ca
 }
 
 /** Returns the body of a call; an object without members for a malformed body, which the target reports. */
-function bodyOf({ bodyText = '{}' }: Call): JsonObject {
+function bodyOf({ bodyText }: Call): JsonObject {
   try {
-    return asObject(parseJson(bodyText)) ?? {};
+    return objectOf(bodyText);
   } catch (error) {
     if (error instanceof JsonSyntaxError) return {};
     throw error;

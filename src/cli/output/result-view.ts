@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
+import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { groupDigits } from './progress-line.ts';
 import { parsePath, type Step, selectField } from './select-field.ts';
@@ -78,6 +79,11 @@ export function cellText(value: Json | undefined): string {
 /** Returns the members of a JSON object; undefined for any other value. */
 export function asObject(value: Json): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
+}
+
+/** Returns the members of a JSON text; none for other JSON. Throws for other text. */
+export function objectOf(text = '{}'): JsonObject {
+  return asObject(parseJson(text)) ?? {};
 }
 
 export const FORMATS = ['table', 'json', 'csv', 'ndjson'] as const;

@@ -4,7 +4,6 @@ import type { Json, JsonObject } from '../../../contract/json.ts';
 import { OPERATIONS, type Operation } from '../../../contract/operations.ts';
 import type { Schema } from '../../../contract/schema.ts';
 import { Fault } from '../../../core/fault.ts';
-import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { bodyOfFlags, type CommandInput } from '../../derive/assemble-call.ts';
@@ -19,7 +18,7 @@ import { listOf, warnOfRemoved } from '../../operation/removed-rights.ts';
 import { resolveApplication } from '../../operation/resolve-application.ts';
 import { viewOf, warnOfGrants } from '../../operation/run-operation.ts';
 import { createPrinter } from '../../output/print-result.ts';
-import { asObject } from '../../output/result-view.ts';
+import { asObject, objectOf } from '../../output/result-view.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import type { Define } from '../subcommand.ts';
 
@@ -193,10 +192,6 @@ async function changeApplication(
   } finally {
     await client.close();
   }
-}
-
-function objectOf(text = '{}'): JsonObject {
-  return asObject(parseJson(text)) ?? {};
 }
 
 function isEqual(a: Json | undefined, b: Json | undefined): boolean {

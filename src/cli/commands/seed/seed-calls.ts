@@ -3,10 +3,9 @@ import type { Client, Reply } from '../../../contract/call.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
 import { PROBLEMS } from '../../../contract/problems.ts';
-import { parseJson } from '../../../core/json/parse.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { memberLines, Problem } from '../../../core/problem.ts';
-import { asObject } from '../../output/result-view.ts';
+import { asObject, objectOf } from '../../output/result-view.ts';
 import type { SourcePosition } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
 
@@ -34,7 +33,7 @@ export function seedCalls(client: Client, apiKey: string): SeedCalls {
       ...(body !== undefined && { mediaType: row.mediaType ?? 'application/json', bodyText: stringifyJson(body) }),
     });
     if (reply.status >= 400) throw problemOf(reply, position);
-    return (reply.bodyText === undefined ? undefined : asObject(parseJson(reply.bodyText))) ?? {};
+    return objectOf(reply.bodyText);
   };
 }
 
