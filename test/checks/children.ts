@@ -2,14 +2,14 @@ import { remoteClient } from '../../src/client/remote.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { attackChildren } from './children-attack.ts';
 import { startDaemon } from './daemon-process.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { createCaller } from './perform.ts';
 import { serveVault } from './served-vault.ts';
 
 export const ROUNDS = { quick: 24, full: 300 } as const;
 
 /** The part of the built product by which children end with a replaced key, and what leaves them alive. */
-export const KEEP_CHILDREN = ['parent_id:type==="expiring"?creator.id:void 0', 'parent_id:void 0'] as const;
+export const KEEP_CHILDREN = [builtText('parent_id:type==="expiring"?creator.id:void 0'), 'parent_id:void 0'] as const;
 
 async function attack({ seed, quick }: CheckOptions, bin?: string) {
   const vault = await serveVault();

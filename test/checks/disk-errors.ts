@@ -7,8 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
 import { assertStrace } from './io-faults-strace.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { makeVaultFile } from './vault-file.ts';
+
+/** The report of a disk error, as the built product has it. */
+const REPORTED = builtText('EIO:"disk_error"');
 
 interface DiskFault {
   /** The system calls that fail in the running daemon. */
@@ -122,7 +125,7 @@ async function failAll(faults: readonly (readonly [string, DiskFault])[], bin?: 
 
 /** Runs a product that takes every failed write for a full disk, as it was before the probe. */
 async function control() {
-  const product = patchProduct('EIO:"disk_error"', 'EIO:"no_space"');
+  const product = patchProduct(REPORTED, 'EIO:"no_space"');
   try {
     return await failAll(Object.entries(FAULTS).slice(0, 1), product.bin);
   } finally {

@@ -5,10 +5,13 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { type DaemonProcess, ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
+
+/** The report of a full disk, as the built product has it. */
+const REPORTED = builtText('Problem("no_space",');
 
 const WRITERS = 8;
 /** The number of bytes left free. They suffice for a few commits, so that the disk fills up during a commit. */
@@ -234,7 +237,7 @@ async function run(options: CheckOptions) {
 
 /** Patches the product so that it reports a full disk as another process's lock. */
 async function control(options: CheckOptions) {
-  const product = patchProduct('Problem("no_space",', 'Problem("vault_busy",');
+  const product = patchProduct(REPORTED, 'Problem("vault_busy",');
   try {
     return await fillUp(limited(), { ...options, quick: true, bin: product.bin });
   } finally {

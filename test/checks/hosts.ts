@@ -6,7 +6,7 @@ import { type Check, CheckFailure, type CheckOptions, type Figures } from './che
 import { VAULT_BIN } from './daemon-process.ts';
 import { POD_IP } from './hosts-cases.ts';
 import type { Outcome } from './hosts-network.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { inParallel } from './perform.ts';
 
 const execute = promisify(execFile);
@@ -32,13 +32,13 @@ async function attack(bin: string, browser: 'browser' | 'none'): Promise<Figures
 
 /** Faults of the product that the check must find: the text to replace in its code, and the replacement. */
 const FAULTS: readonly (readonly [before: string, after: string])[] = [
-  ['if(!isOwnHost(host)&&!isProbe(url))', 'if(false)'], // compares no names
-  ['request.headers.host=authority', '0'], // judges absolute-form by Host
-  ['if(!isOwnHost(host)&&!isProbe(url))', 'if(!isOwnHost(host))'], // lets no probe of a pod in
-  ['hosts>1||', ''], // takes the first of two Hosts
-  ['authority!==void 0&&authority===host?void 0:"origin_refused"', 'void 0'], // any page may use the console
-  ['isEveryAddress(address)?"127.0.0.1":', ''], // names 0.0.0.0 as its address
-  ['host.replace(/^[^.]+/,"")', 'host.replace(/^.*(?=\\.[^.]+\\.[^.]+$)/,"")'], // takes any depth under a wildcard
+  [builtText('if(!isOwnHost(host)&&!isProbe(url))'), 'if(false)'], // compares no names
+  [builtText('request.headers.host=authority'), '0'], // judges absolute-form by Host
+  [builtText('if(!isOwnHost(host)&&!isProbe(url))'), 'if(!isOwnHost(host))'], // lets no probe of a pod in
+  [builtText('hosts>1||'), ''], // takes the first of two Hosts
+  [builtText('authority!==void 0&&authority===host?void 0:"origin_refused"'), 'void 0'], // any page may use the console
+  [builtText('isEveryAddress(address)?"127.0.0.1":'), ''], // names 0.0.0.0 as its address
+  [builtText('host.replace(/^[^.]+/,"")'), 'host.replace(/^.*(?=\\.[^.]+\\.[^.]+$)/,"")'], // takes any depth under a wildcard
 ];
 const QUICK_FAULTS = 1;
 

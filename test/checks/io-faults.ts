@@ -7,8 +7,11 @@ import { VAULT_BIN } from './daemon-process.ts';
 import { assertStrace, type Ended, failCall, recordCalls, type SystemCall, type Traced } from './io-faults-strace.ts';
 import { type IoFaultVault, makeIoFaultVault, tokensOf } from './io-faults-vault.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
+
+/** The commit, as the built product has it. */
+const COMMITS = builtText('{this.#statements.commit().run()}');
 
 /** The commands to run on the vault of `makeIoFaultVault`. */
 const COMMANDS = {
@@ -113,7 +116,7 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
 
 /** Patches the product so that it reports a failed commit as successful. */
 async function control(options: CheckOptions) {
-  const product = patchProduct('{this.#statements.commit().run()}', '{try{this.#statements.commit().run()}catch{}}');
+  const product = patchProduct(COMMITS, '{try{this.#statements.commit().run()}catch{}}');
   try {
     return await failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin: product.bin });
   } finally {

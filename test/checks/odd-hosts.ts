@@ -4,6 +4,7 @@ import { floodAnonymously, stallReader } from './odd-hosts-log.ts';
 import { tryOnePath, tryPaths } from './odd-hosts-paths.ts';
 import { replaceSocket, trySignals, trySocketPaths } from './odd-hosts-signals.ts';
 import { tryWithoutHome } from './odd-hosts-users.ts';
+import { builtText } from './patched-product.ts';
 import { type Guard, removeGuards } from './remove-guards.ts';
 
 /**
@@ -38,14 +39,18 @@ async function tryFiles(seed: number, quick: boolean) {
 
 /** The guards, as the built product has them, and the attacks that must succeed without them. */
 const GUARDS: readonly Guard[] = [
-  ['["SIGHUP","SIGUSR2"]', '[]', (bin) => trySignals(true, bin)],
-  ['one.ino===other.ino&&one.dev===other.dev', 'true', (bin) => replaceSocket(bin)],
-  ['(waiting===0||', '(true||', (bin) => stallReader(true, bin)],
-  ['setTimeout(()=>process.exit(),LAST_MS)', 'setTimeout(()=>{},LAST_MS)', (bin) => stallReader(true, bin)],
-  ['count<=MAX_LINES', 'true', (bin) => floodAnonymously(bin)],
-  ['node_path_default.join(home,...names)', 'node_path_default.join(process.env.HOME,...names)', mustRunWithoutHome],
-  ['EROFS:"name a path', 'EROXX:"name a path', mustRunOnReadOnlyDisk],
-  ['ENOTDIR:"name another', 'ENOWHERE:"name another', tryOnePath],
+  [builtText('["SIGHUP","SIGUSR2"]'), '[]', (bin) => trySignals(true, bin)],
+  [builtText('one.ino===other.ino&&one.dev===other.dev'), 'true', (bin) => replaceSocket(bin)],
+  [builtText('(!writableNeedDrain||'), '(true||', (bin) => stallReader(true, bin)],
+  [builtText('setTimeout(()=>process.exit(),LAST_MS)'), 'setTimeout(()=>{},LAST_MS)', (bin) => stallReader(true, bin)],
+  [builtText('count<=MAX_LINES'), 'true', (bin) => floodAnonymously(bin)],
+  [
+    builtText('node_path_default.join(home,...names)'),
+    'node_path_default.join(process.env.HOME,...names)',
+    mustRunWithoutHome,
+  ],
+  [builtText('EROFS:"name a path'), 'EROXX:"name a path', mustRunOnReadOnlyDisk],
+  [builtText('ENOTDIR:"name another'), 'ENOWHERE:"name another', tryOnePath],
 ];
 
 /** A system that cannot run an attack proves nothing about its guard, so the control passes over it. */

@@ -14,6 +14,17 @@ export interface ProductCopy {
 const COMMAND = 'dist/chunks';
 const THREAD = 'dist/vault/writer-thread.js';
 
+const texts = new Set<string>();
+
+/** Declares a text of the built product that a control replaces. A test finds each of them in the product. */
+export function builtText<Text extends string>(text: Text): Text {
+  texts.add(text);
+  return text;
+}
+
+/** The declared texts of the checks that are loaded. */
+export const builtTexts: ReadonlySet<string> = texts;
+
 /** Copies the built product into the checkout, so that Node finds its packages. Removes the copy at exit. */
 export function copyProduct(): ProductCopy {
   const parent = join(ROOT, 'node_modules', '.cache');
@@ -45,6 +56,7 @@ export function patchProduct(
   const product = copyProduct();
   const chunks = join(product.folder, COMMAND);
   for (const [from, to] of [[before, after] as const, ...more]) {
+    if (!texts.has(from)) throw new TypeError(`declare "${from}" with builtText`);
     const counts = readdirSync(chunks).map((name) => replaceIn(join(chunks, name), from, to));
     replaceIn(join(product.folder, THREAD), from, to);
     const replaced = counts.reduce((sum, count) => sum + count, 0);

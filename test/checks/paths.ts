@@ -1,5 +1,6 @@
 import type { Check, CheckOptions } from './check.ts';
 import { killEachAfterLink } from './kill-after-link.ts';
+import { builtText } from './patched-product.ts';
 import { tryFileSystems } from './paths-file-systems.ts';
 import { attackSecondPath, BIND_MOUNT, HARD_LINK, mayMount } from './paths-second.ts';
 import { attackThings } from './paths-things.ts';
@@ -27,9 +28,9 @@ async function run({ quick }: CheckOptions) {
 
 /** The guards, as the built product has them, and the attacks that must succeed without them. */
 const GUARDS: readonly Guard[] = [
-  ['isOnlyRead||assertOnePath(path,found),found', 'found', (bin) => attackSecondPath(HARD_LINK, 20, bin)],
-  ['!found?.isNetwork||isAllowed', 'true', (bin) => tryFileSystems(true, bin)],
-  ['if(found.isFile())return;', 'return;', (bin) => attackThings(true, bin)],
+  [builtText('isOnlyRead||assertOnePath(path,found),found'), 'found', (bin) => attackSecondPath(HARD_LINK, 20, bin)],
+  [builtText('!found?.isNetwork||isAllowed'), 'true', (bin) => tryFileSystems(true, bin)],
+  [builtText('if(found.isFile())return;'), 'return;', (bin) => attackThings(true, bin)],
 ];
 
 export const CHECK: Check = { number: 35, name: 'paths', quick: true, run, control: () => removeGuards(GUARDS) };

@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createExpectedState } from './expected-state.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
 import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-disk.ts';
 import { type Recording, record } from './power-loss-record.ts';
 import { readTokens, withVault } from './vault-file.ts';
+
+/** The setting that syncs each commit, as the built product has it. */
+const SYNCED = builtText('["synchronous","FULL",2]');
 
 /** The full run uses longer values, so that SQLite restarts the log before a pause lets the daemon empty it. */
 const SIZES = {
@@ -122,7 +125,7 @@ async function run({ seed, quick }: CheckOptions) {
 async function control({ seed }: CheckOptions) {
   const { images, ...workload } = SIZES.quick;
   const random = seededNumbers(seed);
-  const product = patchProduct('["synchronous","FULL",2]', '["synchronous","NORMAL",1]');
+  const product = patchProduct(SYNCED, '["synchronous","NORMAL",1]');
   try {
     return await fail(await record({ random, ...workload, bin: product.bin }), images, random);
   } finally {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { createFastClock } from './fast-clock.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
@@ -43,7 +43,7 @@ const MAX_WAL_MIB = 16;
 const SETTLED_HEAP = ['--min-semi-space-size=16'];
 /** The bytes that the control's daemon keeps of each request. The check must detect half of that growth. */
 const KEPT_BYTES = 8192;
-const KEPT = 'response.end(reply.bodyText)';
+const KEPT = builtText('response.end(bodyText??"",');
 const KEEPING = `(globalThis.kept??=[]).push(Buffer.alloc(${KEPT_BYTES},1)),${KEPT}`;
 /** The duration of the memory control. */
 const SHORT: Duration = { ...QUICK, minutes: 1, settledAfter: 1 / 2 };

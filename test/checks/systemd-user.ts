@@ -16,7 +16,10 @@ import { promisify } from 'node:util';
 import { ROOT } from '../../scripts/build-output.ts';
 import { cleanEnvironment, VAULT } from '../scripts/run-script.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
+
+/** The owner of a key file, as the built product compares it. */
+const OWNED = builtText('getuid?.()===0)return lstatSync');
 
 /** A number without a name in /etc/passwd, like those that systemd gives to a dynamic user. */
 const SERVICE = 61_500;
@@ -247,7 +250,7 @@ export const CHECK: Check = {
   run: () => runCommands(VAULT),
   /** The files that root makes belong to root. */
   async control() {
-    const product = patchProduct('getuid?.()===0)return lstatSync', 'getuid?.()===-1)return lstatSync');
+    const product = patchProduct(OWNED, 'getuid?.()===-1)return lstatSync');
     chmodSync(product.folder, 0o755);
     try {
       return await runCommands(product.bin);

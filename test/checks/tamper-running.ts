@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
-import { patchProduct } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { tamperFile } from './tamper-file.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -18,7 +18,7 @@ const TRIGGER = `CREATE TABLE loot (full BLOB);
 const WRITERS = { main_thread: 1, writer_thread: 12 } as const;
 
 /** The guard in the built product, and its removal. */
-const GUARD = 'this.#isAltered)throw';
+const GUARD = builtText('this.#isAltered)throw');
 const NO_GUARD = 'false)throw';
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CUTS, type CutProxy, startCutProxy } from '../../postgres/cut-proxy.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { seededNumbers } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -11,9 +11,9 @@ const ALL_CUTS = [...CUTS, 'late COMMIT', 'late'] as const;
 /** The time in which an armed proxy must meet a COMMIT, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
 /** The part of the built product that asks which of the lost entries exist. */
-const ASKS = '!written.has(write.audit)';
+const ASKS = builtText('!written.has(write.audit)');
 /** The part that looks for the entry of a refused write whose COMMIT was lost. */
-const LOOKS_AGAIN = 'write?.audit&&written.has(write.audit)?';
+const LOOKS_AGAIN = builtText('write?.audit&&written.has(write.audit)?');
 
 /** Cuts connections of two daemons around COMMIT, under load. Each write then has exactly one outcome. */
 async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {

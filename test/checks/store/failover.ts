@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startCutProxy } from '../../postgres/cut-proxy.ts';
 import { freePort, startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
@@ -18,7 +18,7 @@ const MAX_READY_MS = 10_000;
 /** More than the interval in which a daemon writes its anchor. */
 const ANCHOR_MS = 1_500;
 /** The part of the built product that keeps an anchor which the database no longer matches. */
-const KEEPS = '(await compareIfPresent(parts,path),await writeAnchorFile(path,text)';
+const KEEPS = builtText('(await compareIfPresent(parts,path),await writeAnchorFile(path,text)');
 
 /**
  * Lets a copy without the last commits take over at another address. Resolves to the milliseconds until the daemons are

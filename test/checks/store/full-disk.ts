@@ -2,7 +2,7 @@ import { chownSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { mountSmallDisk } from '../small-disk.ts';
 import { startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -16,7 +16,7 @@ const MIN_REFUSALS = 20;
 const MAX_WAIT_MS = 10_000;
 const MAX_RECOVERY_MS = 2_000;
 /** The part of the built product that reports a full disk, and the report of a busy server. */
-const FULL = '/^53100$/,{reaction:"fail",problem:"no_space"';
+const FULL = builtText('/^53100$/,{reaction:"fail",problem:"no_space"');
 const BUSY = '/^53100$/,{reaction:"fail",problem:"vault_busy"';
 
 /** Puts the tables on a disk that fills up under load, and makes room again. The daemons follow without a restart. */

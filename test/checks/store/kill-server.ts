@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { percentile } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -8,7 +8,7 @@ import { fleetLoad } from './fleet-load.ts';
 const CYCLES = { quick: 3, full: 50 } as const;
 const MAX_READY_MS = 2_000;
 /** The part of the built product that makes each commit durable. */
-const DURABLE = 'READ COMMITTED; SET LOCAL synchronous_commit TO on;\n      SET LOCAL statement_timeout';
+const DURABLE = builtText('READ COMMITTED; SET LOCAL synchronous_commit TO on;\n      SET LOCAL statement_timeout');
 
 /** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover by themselves. */
 async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {

@@ -1,12 +1,12 @@
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 
 const ROUNDS = { quick: 200, full: 10_000 } as const;
 /** The statuses of an unknown key. A daemon answers more than twenty of them a second with 429. */
 const REFUSED: readonly number[] = [401, 429];
 /** The part of the built product that compares a known key with the audit before each call. */
-const COMPARES = 'context.follower.isUnchanged(entry.stamp)';
+const COMPARES = builtText('context.follower.isUnchanged(entry.stamp)');
 
 /** Replaces a key through one daemon, and uses the old and the new key at once through another. */
 async function replace({ quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
@@ -12,7 +12,9 @@ const MIN_RATIO = 0.6;
 /** A page of a table. It has room for some fifty versions of a short row. */
 const PAGE_BYTES = 8_192;
 /** The statement of the built product that locks the row of the log. */
-const LOCKS = 'SELECT 1 / count(*) AS open FROM (SELECT 1 FROM vault.head WHERE left_at IS NULL FOR UPDATE) h';
+const LOCKS = builtText(
+  'SELECT 1 / count(*) AS open FROM (SELECT 1 FROM vault.head WHERE left_at IS NULL FOR UPDATE) h',
+);
 /** Updates the row instead, as if it had the end of the log. */
 const UPDATES =
   'WITH h AS (UPDATE vault.head SET logged = logged WHERE left_at IS NULL RETURNING 1) SELECT 1 / count(*) AS open FROM h';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { startPooler } from '../../postgres/pooler.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import type { Perform } from '../perform.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 
@@ -9,10 +9,10 @@ const HOUR_MS = 60 * 60 * 1000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** The part of the built product that names the schemas. The control looks in `public` first. */
-const SEARCH_PATH = 'pg_catalog,pg_temp';
+const SEARCH_PATH = builtText('pg_catalog,pg_temp');
 const UNSAFE_PATH = 'public,pg_catalog,pg_temp';
 /** The beginning of the pattern by which the product recognizes its search_path, and that of the control. */
-const RECOGNIZED = ['^\\s*("?)pg_catalog', '^\\s*public\\s*,\\s*("?)pg_catalog'] as const;
+const RECOGNIZED = [builtText('^\\s*("?)pg_catalog'), '^\\s*public\\s*,\\s*("?)pg_catalog'] as const;
 
 /** A call of a function that records its run by the role of the vault, and later deletes a row of the audit. */
 const RUN = 'PERFORM public.act();';

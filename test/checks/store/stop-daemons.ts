@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delayRelay } from '../../../bench/delay-relay.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { patchProduct } from '../patched-product.ts';
+import { builtText, patchProduct } from '../patched-product.ts';
 import { percentile } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -13,7 +13,7 @@ const MAX_PAUSE_MS = 1_000;
 /** The share of writes that create a batch of tokens: in several statements, of which each needs an earlier answer. */
 const BATCHES = 0.5;
 /** The part of the built product that limits how long the server waits for the next statement. */
-const LIMIT = 'isRepeated?"5s":"500ms"';
+const LIMIT = builtText('isRepeated?"5s":"500ms"');
 
 /** Stops one of three daemons amid its writes, again and again. The others do not wait for it. */
 async function stop({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
