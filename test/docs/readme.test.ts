@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { anchor } from './markdown.ts';
 import { REFERENCE_TABLES, withReferenceTables } from './reference-tables.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -17,12 +18,7 @@ if (process.env['UPDATE_DOCS']) {
 /** Returns the anchors of a page's headings, as repository sites make them. */
 function anchorsOf(text: string): readonly string[] {
   const headings = [...text.replaceAll(/```.*?```/gs, '').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading ?? '');
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  );
+  return headings.map(anchor);
 }
 
 /** Returns the broken links of a page. */
