@@ -67,6 +67,9 @@ function named(ref: string): readonly [name: string, node: Node] {
   return [name, DOCUMENT.components.schemas[name] ?? {}];
 }
 
+/** Returns the schema that a reference names. */
+const resolved = (node: Node): Node => (node.$ref === undefined ? node : named(node.$ref)[1]);
+
 function typeText(node: Node): string {
   const { $ref, type, enum: words, items, additionalProperties: values } = node;
   if ($ref !== undefined) {
@@ -97,15 +100,15 @@ function limits(least = 0, most = Number.POSITIVE_INFINITY, unit = ''): string {
 
 /** Returns the members of an object; nested members are named by their path, once if several members have them. */
 function members(node: Node, path = '', shown = new Map<string, string>()): readonly Row[] {
-  const { properties = {}, required = [] } = node.$ref === undefined ? node : named(node.$ref)[1];
+  const { properties = {}, required = [] } = resolved(node);
   return Object.entries(properties).flatMap(([name, member]) => {
     const whole = `${path}${name}`;
-    const about = member.description ?? (member.$ref === undefined ? '' : (named(member.$ref)[1].description ?? ''));
+    const about = member.description ?? resolved(member).description ?? '';
     const [step, inner] = insideOf(member);
     const key = JSON.stringify(inner.properties ?? whole);
     const twin = shown.get(key);
     if (twin === undefined) shown.set(key, whole);
-    const note = twin === undefined ? '' : ` Its members are those of ${code(twin)}.`;
+    const note = twin === undefined || about === '' ? '' : ` Its members are those of ${code(twin)}.`;
     const own = [code(whole) + (required.includes(name) ? ' (required)' : ''), typeText(member), about + note];
     const isOpen = inner.$ref === undefined && twin === undefined;
     return [own, ...(isOpen ? members(inner, `${whole}${step}.`, shown) : [])];
@@ -142,7 +145,7 @@ function membersText(what: string, rows: readonly Row[], section: string, tables
     return memberTable(what, rows);
   }
   const [own, missing] = [without(rows, base.rows), without(base.rows, rows)];
-  const except = missing.map(([name]) => ` without ${name}`).join('');
+  const except = missing.map(([name]) => ` without ${name?.replace(' (required)', '')}`).join('');
   const intro = `${what}s: as in ${base.link}${except}`;
   return own.length === 0
     ? `${intro}.\n`
@@ -152,19 +155,19 @@ function membersText(what: string, rows: readonly Row[], section: string, tables
 /** Describes members in a table, or a single one in a line. Read-only members of a body share one row. */
 function memberTable(what: string, rows: readonly Row[]): string {
   const [name, type, about] = rows[0] ?? [];
-  if (rows.length === 1) return `${what === '' ? '' : `${what}: `}${name}, ${type}. ${about}\n`;
+  if (rows.length === 1) return `${what === '' ? '' : `${what} `}${name}: ${type}. ${about}\n`;
   const stored = rows.filter((row) => row.at(-1)?.endsWith('Read-only: only its stored value.'));
   const shared = stored.length === 0 ? [] : [[stored.map(([each]) => each).join(', '), '', READ_ONLY]];
   return `${table([what.toLowerCase() || 'member', 'type', 'meaning'], [...without(rows, stored), ...shared])}\n`;
 }
 
-/** Returns the parameters of a query. The page itself describes the few parameters of paths. */
-function queryRows({ parameters }: DocumentedOperation): readonly Row[] {
+/** Returns the parameters in a path or in a query. Paths share a few, which one table describes. */
+function parameterRows(where: 'path' | 'query', { parameters }: DocumentedOperation): readonly Row[] {
   return parameters
-    .filter(({ in: place }) => place === 'query')
+    .filter(({ in: place }) => place === where)
     .map(({ name = '', required, description = '', schema }) => {
       const shown = schema.type === 'object' ? `${name}.KEY` : name;
-      return [code(shown) + (required ? ' (required)' : ''), typeText(schema), description];
+      return [code(shown) + (required && where === 'query' ? ' (required)' : ''), typeText(schema), description];
     });
 }
 
@@ -186,7 +189,7 @@ function resultWords(schema: Node | undefined): string {
   return schema.type === 'array' ? ' with a list' : '';
 }
 
-/** Shows an example. `shown` has the results of the page: the reply to each kind of result is shown once. */
+/** Shows an example. `shown` has the kinds of results that the page shows; lists of the same items are one kind. */
 function exampleText(id: string, row: Operation, result: Node | undefined, shown: Set<string>): string {
   const [example] = Object.values<Example>(row.examples);
   if (example === undefined) throw new Error(`${id} has no example`);
@@ -203,13 +206,13 @@ function exampleText(id: string, row: Operation, result: Node | undefined, shown
     },
     { url: undefined, headerPrefix: undefined },
   );
-  const kind = JSON.stringify(result);
-  const reply = result === undefined || shown.has(kind) ? '' : jsonBlock(printJson(abridged(example.result)));
-  shown.add(kind);
+  const kind = result && JSON.stringify(resolved(result).properties?.['data'] ?? result);
+  const reply = kind === undefined || shown.has(kind) ? '' : jsonBlock(printJson(abridged(example.result)));
+  if (kind !== undefined) shown.add(kind);
   return `\`\`\`sh\n# ${example.summary}\n${fill(command.trimEnd().split(' \\\n  '), ' ', ' \\\n  ')}\n\`\`\`\n${reply}`;
 }
 
-const jsonBlock = (text: string) => `\n\`\`\`json\n${text}\n\`\`\`\n`;
+const jsonBlock = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;
 
 /** Joins parts in lines of at most `MAX_LINE` characters. A part of several lines stays alone. */
 function fill(parts: readonly string[], separator: string, lineBreak: string, indent = 2): string {
@@ -232,7 +235,7 @@ function abridged(result: unknown): unknown {
 /** Prints JSON with as many short members in a line as fit. */
 function printJson(value: unknown, indent = '', label = ''): string {
   const line = label + JSON.stringify(value, null, 1).replace(/\n */g, ' ');
-  if (typeof value !== 'object' || value === null || line.length + indent.length < MAX_LINE - 15) return line;
+  if (typeof value !== 'object' || value === null || line.length + indent.length < MAX_LINE - 1) return line;
   const [only] = Array.isArray(value) && value.length === 1 ? value : [];
   if (typeof only === 'object') return `${label}[${printJson(only, indent)}]`;
   const inner = `${indent}  `;
@@ -274,6 +277,8 @@ export function commandOf(row: Operation): string {
 export function operationReference(): string {
   const [queries, bodies]: readonly [Described[], Described[]] = [[], []];
   const shown = new Set<string>();
+  const inPaths = DOCUMENTED.flatMap((documented) => parameterRows('path', documented));
+  const pathRows = [...new Map(inPaths.map((row) => [String(row), row])).values()];
   const results = sharedObjects().map(([name, node]) => ({ link: linkTo(name), rows: members(node) }));
   const sections = Object.entries<Operation>(OPERATIONS).map(([id, row]) => {
     const documented = DOCUMENTED.find(({ operationId }) => operationId === id);
@@ -281,20 +286,24 @@ export function operationReference(): string {
     const body = documented.requestBody && schemaOf(documented.requestBody);
     const result = schemaOf(documented.responses[row.status] ?? {});
     const resultRows = result === undefined || isNamed(result) ? [] : members(itemsOf(result));
-    const parts = [
-      `### ${row.summary}\n`,
-      row.note === undefined ? '' : `${row.note}\n`,
-      headText(id, row, result),
-      membersText('Parameter', queryRows(documented), row.summary, queries),
+    const texts = [
+      membersText('Parameter', parameterRows('query', documented), row.summary, queries),
       freeText('Body', body),
       membersText('Body member', body === undefined ? [] : members(body), row.summary, bodies),
       freeText('Result', result),
       membersText('Result member', resultRows, row.summary, results),
+    ].filter((text) => text !== '');
+    const isTable = (text: string) => text.includes('\n| ');
+    const lines = [headText(id, row, result), ...texts.filter((text) => !isTable(text))];
+    return [
+      `### ${row.summary}\n`,
+      ...(row.note === undefined ? [] : [`${row.note}\n`]),
+      `${lines.map((line) => line.trimEnd()).join(' ')}\n`,
+      ...texts.filter(isTable),
       exampleText(id, row, result, shown),
-    ];
-    return parts.filter((part) => part !== '').join('\n');
+    ].join('\n');
   });
-  return sections.join('\n').trimEnd();
+  return [memberTable('Path parameter', pathRows), ...sections].join('\n').trimEnd();
 }
 
 /** Returns the schemas that have a heading in the list of objects. */
