@@ -139,7 +139,7 @@ export const TOKEN_REQUESTS = {
 } as const;
 
 export const TEMPLATE = {
-  description: `Any JSON. Each {{ <token id> }} in its strings, with optional filters, becomes the data of the token. {{ '{{' }} writes two braces.`,
+  description: `Any JSON. Each {{ ID }} in its strings, with optional filters, becomes the data of the token with this id. {{ '{{' }} writes two braces.`,
 } as const;
 
 const OR_NULL = 'null restores the default.';

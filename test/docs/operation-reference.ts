@@ -8,9 +8,8 @@ import {
   type Operation,
   takesIdempotencyKey,
 } from '../../src/contract/operations.ts';
-import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
-import { code, table } from './markdown.ts';
+import { anchor, code, type Row, table } from './markdown.ts';
 
 /** A schema of the OpenAPI document. */
 interface Node {
@@ -57,13 +56,19 @@ const DOCUMENTED = Object.values(DOCUMENT.paths).flatMap((path) => Object.values
 
 /** Objects that a table of the page describes, with its heading; others have their own heading. */
 const PLACES: Readonly<Record<string, string>> = { TokenType: 'token-types', Permission: 'permissions' };
-/** Pages and bodies are described where they are used; other named schemas have a heading. */
-const INLINE = /^(Create|Update)|Page$|^ApplicationType$/;
+/** Bodies are described where they are used; other named schemas have a heading. */
+const INLINE = /^(Create|Update)|^ApplicationType$/;
+const isNamed = ({ $ref }: Node) => $ref !== undefined && !INLINE.test(named($ref)[0]);
+const MAX_LINE = 120;
+const READ_ONLY = '[Read-only](#read-change-write-back): the stored value.';
 
 function named(ref: string): readonly [name: string, node: Node] {
   const name = ref.split('/').at(-1) ?? '';
   return [name, DOCUMENT.components.schemas[name] ?? {}];
 }
+
+/** Returns the schema that a reference names. */
+const resolved = (node: Node): Node => (node.$ref === undefined ? node : named(node.$ref)[1]);
 
 function typeText(node: Node): string {
   const { $ref, type, enum: words, items, additionalProperties: values } = node;
@@ -93,15 +98,20 @@ function limits(least = 0, most = Number.POSITIVE_INFINITY, unit = ''): string {
   return least > 1 || unit === '' ? ` (${least} to ${most}${unit})` : ` (at most ${most}${unit})`;
 }
 
-/** Returns the members of an object; nested members are named by their path. */
-function members(node: Node, path = ''): readonly (readonly string[])[] {
-  const { properties = {}, required = [] } = node.$ref === undefined ? node : named(node.$ref)[1];
+/** Returns the members of an object; nested members are named by their path, once if several members have them. */
+function members(node: Node, path = '', shown = new Map<string, string>()): readonly Row[] {
+  const { properties = {}, required = [] } = resolved(node);
   return Object.entries(properties).flatMap(([name, member]) => {
     const whole = `${path}${name}`;
-    const about = member.description ?? (member.$ref === undefined ? '' : (named(member.$ref)[1].description ?? ''));
-    const own = [code(whole) + (required.includes(name) ? ' (required)' : ''), typeText(member), about];
+    const about = member.description ?? resolved(member).description ?? '';
     const [step, inner] = insideOf(member);
-    return [own, ...(inner.$ref === undefined ? members(inner, `${whole}${step}.`) : [])];
+    const key = JSON.stringify(inner.properties ?? whole);
+    const twin = shown.get(key);
+    if (twin === undefined) shown.set(key, whole);
+    const note = twin === undefined || about === '' ? '' : ` Its members are those of ${code(twin)}.`;
+    const own = [code(whole) + (required.includes(name) ? ' (required)' : ''), typeText(member), about + note];
+    const isOpen = inner.$ref === undefined && twin === undefined;
+    return [own, ...(isOpen ? members(inner, `${whole}${step}.`, shown) : [])];
   });
 }
 
@@ -111,43 +121,76 @@ function insideOf({ items, additionalProperties: values, ...node }: Node): reado
   return typeof values === 'object' ? ['.KEY', values] : ['', node];
 }
 
-const memberTable = (node: Node) => table(['member', 'type', 'meaning'], members(node));
+/** A table of the page and the link to its section. */
+interface Described {
+  readonly link: string;
+  readonly rows: readonly Row[];
+}
 
-function parameterTable({ parameters }: DocumentedOperation): string {
-  const own = parameters.filter(({ name }) => name !== undefined);
-  if (own.length === 0) return '';
-  const rows = own.map(({ name = '', in: place = '', required, description = '', schema }) => {
-    const shown = schema.type === 'object' ? `${name}.KEY` : name;
-    return [code(shown) + (required ? ' (required)' : ''), place, typeText(schema), description];
+const linkTo = (heading: string) => `[${heading}](#${anchor(heading)})`;
+const without = (rows: readonly Row[], others: readonly Row[]) => {
+  const texts = others.map(String);
+  return rows.filter((row) => !texts.includes(String(row)));
+};
+
+/** Describes members in a table of `tables`, which refers to an earlier one that has most of them. */
+function membersText(what: string, rows: readonly Row[], section: string, tables: Described[]): string {
+  if (rows.length === 0) return '';
+  const base = tables.find((earlier) => {
+    const missing = without(earlier.rows, rows).length;
+    return missing <= 1 && earlier.rows.length - missing >= 3;
   });
-  return `${table(['parameter', 'in', 'type', 'meaning'], rows)}\n`;
+  if (base === undefined) {
+    tables.push({ link: linkTo(section), rows });
+    return memberTable(what, rows);
+  }
+  const [own, missing] = [without(rows, base.rows), without(base.rows, rows)];
+  const except = missing.map(([name]) => ` without ${name?.replace(' (required)', '')}`).join('');
+  const intro = `${what}s: as in ${base.link}${except}`;
+  return own.length === 0
+    ? `${intro}.\n`
+    : `${intro}, and ${own.length === 1 ? '' : 'these:\n\n'}${memberTable('', own)}`;
+}
+
+/** Describes members in a table, or a single one in a line. Read-only members of a body share one row. */
+function memberTable(what: string, rows: readonly Row[]): string {
+  const [name, type, about] = rows[0] ?? [];
+  if (rows.length === 1) return `${what === '' ? '' : `${what} `}${name}: ${type}. ${about}\n`;
+  const stored = rows.filter((row) => row.at(-1)?.endsWith('Read-only: only its stored value.'));
+  const shared = stored.length === 0 ? [] : [[stored.map(([each]) => each).join(', '), '', READ_ONLY]];
+  return `${table([what.toLowerCase() || 'member', 'type', 'meaning'], [...without(rows, stored), ...shared])}\n`;
+}
+
+/** Returns the parameters in a path or in a query. Paths share a few, which one table describes. */
+function parameterRows(where: 'path' | 'query', { parameters }: DocumentedOperation): readonly Row[] {
+  return parameters
+    .filter(({ in: place }) => place === where)
+    .map(({ name = '', required, description = '', schema }) => {
+      const shown = schema.type === 'object' ? `${name}.KEY` : name;
+      return [code(shown) + (required && where === 'query' ? ' (required)' : ''), typeText(schema), description];
+    });
 }
 
 function schemaOf({ content }: Content): Node | undefined {
   return Object.values(content ?? {})[0]?.schema;
 }
 
-function bodyText({ requestBody }: DocumentedOperation, { mediaType = 'application/json' }: Operation): string {
-  const schema = requestBody && schemaOf(requestBody);
-  if (schema === undefined) return '';
-  const rows = members(schema);
-  const what = rows.length === 0 ? `${schema.description}` : 'an object.';
-  return `Body, ${code(mediaType)}: ${what}\n${rows.length === 0 ? '' : `\n${memberTable(schema)}\n`}`;
+/** Describes a body or a result of a free form. */
+function freeText(what: string, schema: Node | undefined): string {
+  const isFree = schema?.description !== undefined && members(schema).length === 0 && itemsOf(schema) === schema;
+  return isFree ? `${what}: ${schema.description}\n` : '';
 }
 
-/** Describes the result: a link for a named object, a table for others. */
-function resultText({ responses }: DocumentedOperation, { status }: Operation): string {
-  const schema = schemaOf(responses[status] ?? {});
-  if (schema === undefined) return `Answers ${status} without a body.\n`;
-  const [name] = schema.$ref === undefined ? [undefined] : named(schema.$ref);
-  if (name !== undefined && !INLINE.test(name)) return `Answers ${status} with ${typeText(schema)}.\n`;
-  const inner = schema.type === 'array' ? (schema.items ?? {}) : schema;
-  const rows = members(inner);
-  if (rows.length === 0) return `Answers ${status}. ${inner.description}\n`;
-  return `Answers ${status} with ${schema.type === 'array' ? 'a list of these' : 'this'}:\n\n${memberTable(inner)}\n`;
+const itemsOf = (schema: Node) => (schema.type === 'array' ? (schema.items ?? {}) : schema);
+
+function resultWords(schema: Node | undefined): string {
+  if (schema === undefined) return ' without a body';
+  if (isNamed(schema)) return ` with ${typeText(schema)}`;
+  return schema.type === 'array' ? ' with a list' : '';
 }
 
-function exampleText(id: string, row: Operation): string {
+/** Shows an example. `shown` has the kinds of results that the page shows; lists of the same items are one kind. */
+function exampleText(id: string, row: Operation, result: Node | undefined, shown: Set<string>): string {
   const [example] = Object.values<Example>(row.examples);
   if (example === undefined) throw new Error(`${id} has no example`);
   const command = curlCommand(
@@ -163,24 +206,48 @@ function exampleText(id: string, row: Operation): string {
     },
     { url: undefined, headerPrefix: undefined },
   );
-  const shown = example.result === undefined ? '' : `\n\`\`\`json\n${printJson(example.result)}\n\`\`\`\n`;
-  return `${example.summary}:\n\n\`\`\`sh\n${command}\`\`\`\n${shown}`;
+  const kind = result && JSON.stringify(resolved(result).properties?.['data'] ?? result);
+  const reply = kind === undefined || shown.has(kind) ? '' : jsonBlock(printJson(abridged(example.result)));
+  if (kind !== undefined) shown.add(kind);
+  return `\`\`\`sh\n# ${example.summary}\n${fill(command.trimEnd().split(' \\\n  '), ' ', ' \\\n  ')}\n\`\`\`\n${reply}`;
 }
 
-/** Prints JSON with short lists and objects on one line. */
-function printJson(value: unknown, indent = ''): string {
-  const line = JSON.stringify(value, null, 1).replace(/\n */g, ' ');
-  if (typeof value !== 'object' || value === null || line.length + indent.length <= 100) return line;
+const jsonBlock = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;
+
+/** Joins parts in lines of at most `MAX_LINE` characters. A part of several lines stays alone. */
+function fill(parts: readonly string[], separator: string, lineBreak: string, indent = 2): string {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const joined = `${lines.at(-1)}${separator}${part}`;
+    const fits = !joined.includes('\n') && indent + joined.length + separator.length < MAX_LINE;
+    if (lines.length > 0 && fits) lines[lines.length - 1] = joined;
+    else lines.push(part);
+  }
+  return lines.join(lineBreak);
+}
+
+/** Returns JSON in which `"…"` replaces the items of a long list of objects after the first one. */
+function abridged(result: unknown): unknown {
+  const isLong = (value: unknown) => Array.isArray(value) && value.length > 3 && typeof value[0] === 'object';
+  return JSON.parse(JSON.stringify(result, (_name, value) => (isLong(value) ? [value[0], '…'] : value)));
+}
+
+/** Prints JSON with as many short members in a line as fit. */
+function printJson(value: unknown, indent = '', label = ''): string {
+  const line = label + JSON.stringify(value, null, 1).replace(/\n */g, ' ');
+  if (typeof value !== 'object' || value === null || line.length + indent.length < MAX_LINE - 1) return line;
+  const [only] = Array.isArray(value) && value.length === 1 ? value : [];
+  if (typeof only === 'object') return `${label}[${printJson(only, indent)}]`;
   const inner = `${indent}  `;
   const parts = Array.isArray(value)
     ? value.map((item) => printJson(item, inner))
-    : Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${printJson(member, inner)}`);
+    : Object.entries(value).map(([name, member]) => printJson(member, inner, `${JSON.stringify(name)}: `));
   const [open, close] = Array.isArray(value) ? '[]' : '{}';
-  return `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${indent}${close}`;
+  return `${label}${open}\n${inner}${fill(parts, ', ', `,\n${inner}`, inner.length)}\n${indent}${close}`;
 }
 
 /** Lists the problem codes that only some operations return. */
-function problemText({ params, body, path, conflicts }: Operation): string {
+function problemWords({ params, body, path, conflicts }: Operation): string {
   const members = { ...params?.properties, ...body?.properties };
   const missing: readonly ProblemCode[] = [
     ...('application_id' in members || (params && !path.startsWith('/tokens'))
@@ -190,50 +257,72 @@ function problemText({ params, body, path, conflicts }: Operation): string {
     ...('token_id' in members || (params && path.startsWith('/tokens')) ? (['token_not_found'] as const) : []),
   ];
   const own = [...missing, ...conflicts].map((name) => `${PROBLEMS[name].status} ${code(name)}`);
-  return own.length === 0 ? '' : `Problems of its own: ${own.join(', ')}.\n`;
+  return own.length === 0 ? '' : ` Problems: ${own.join(', ')}.`;
 }
 
-function headText(row: Operation): string {
-  const { permission, orFlag, cli } = row;
-  const types = permission === undefined ? [] : PERMISSIONS[permission].types;
-  const needs =
-    permission === undefined ? 'any valid key' : `permission ${code(permission)} (${types.join(' and ')} applications)`;
-  const flag = orFlag === undefined ? '' : `, or ${code(orFlag)} for an expiring application`;
-  const words = ['vault', ...commandWords(row), ...(cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ');
+function headText(id: string, row: Operation, result: Node | undefined): string {
+  const { permission, orFlag, status } = row;
+  const flag = orFlag === undefined ? '' : `, or ${code(orFlag)} for an expiring application,`;
+  const needs = `${permission === undefined ? 'any valid key' : code(permission)}${flag}`;
   const retries = takesIdempotencyKey(row) ? ' It takes an [idempotency key](#retry-safely).' : '';
-  return `${code(`${row.method} ${row.path}`)}: ${needs}${flag}. Command: ${code(words)}.${retries}\n`;
+  return `${code(`${row.method} ${row.path}`)} (${code(id)}, ${code(commandOf(row))}) needs ${needs} and returns ${status}${resultWords(result)}.${retries}${problemWords(row)}\n`;
+}
+
+/** Returns the command line that runs an operation, with placeholders for its arguments. */
+export function commandOf(row: Operation): string {
+  return ['vault', ...commandWords(row), ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ');
 }
 
 /** Describes every operation: its request, its results, and an example that a test runs on a vault. */
 export function operationReference(): string {
+  const [queries, bodies]: readonly [Described[], Described[]] = [[], []];
+  const shown = new Set<string>();
+  const inPaths = DOCUMENTED.flatMap((documented) => parameterRows('path', documented));
+  const pathRows = [...new Map(inPaths.map((row) => [String(row), row])).values()];
+  const results = sharedObjects().map(([name, node]) => ({ link: linkTo(name), rows: members(node) }));
   const sections = Object.entries<Operation>(OPERATIONS).map(([id, row]) => {
     const documented = DOCUMENTED.find(({ operationId }) => operationId === id);
     if (documented === undefined) throw new Error(`${id} is not in the document`);
-    const parts = [
+    const body = documented.requestBody && schemaOf(documented.requestBody);
+    const result = schemaOf(documented.responses[row.status] ?? {});
+    const resultRows = result === undefined || isNamed(result) ? [] : members(itemsOf(result));
+    const texts = [
+      membersText('Parameter', parameterRows('query', documented), row.summary, queries),
+      freeText('Body', body),
+      membersText('Body member', body === undefined ? [] : members(body), row.summary, bodies),
+      freeText('Result', result),
+      membersText('Result member', resultRows, row.summary, results),
+    ].filter((text) => text !== '');
+    const isTable = (text: string) => text.includes('\n| ');
+    const lines = [headText(id, row, result), ...texts.filter((text) => !isTable(text))];
+    return [
       `### ${row.summary}\n`,
-      row.note === undefined ? '' : `${row.note}\n`,
-      headText(row),
-      parameterTable(documented),
-      bodyText(documented, row),
-      resultText(documented, row),
-      problemText(row),
-      exampleText(id, row),
-    ];
-    return parts.filter((part) => part !== '').join('\n');
+      ...(row.note === undefined ? [] : [`${row.note}\n`]),
+      `${lines.map((line) => line.trimEnd()).join(' ')}\n`,
+      ...texts.filter(isTable),
+      exampleText(id, row, result, shown),
+    ].join('\n');
   });
-  return sections.join('\n').trimEnd();
+  return [memberTable('Path parameter', pathRows), ...sections].join('\n').trimEnd();
+}
+
+/** Returns the schemas that have a heading in the list of objects. */
+function sharedObjects(): readonly (readonly [name: string, node: Node])[] {
+  return Object.entries(DOCUMENT.components.schemas).filter(
+    ([name, node]) => !INLINE.test(name) && PLACES[name] === undefined && node.properties !== undefined,
+  );
 }
 
 /** Describes the objects that several operations share. */
 export function objectReference(): string {
-  const objects = Object.entries(DOCUMENT.components.schemas).filter(
-    ([name, node]) => !INLINE.test(name) && PLACES[name] === undefined && node.properties !== undefined,
+  const sections = sharedObjects().map(([name, node]) =>
+    [
+      `### ${name}\n`,
+      ...(node.description ? [`${node.description}\n`] : []),
+      memberTable('Member', members(node)),
+    ].join('\n'),
   );
-  return objects
-    .map(([name, node]) =>
-      [`### ${name}\n`, ...(node.description ? [`${node.description}\n`] : []), memberTable(node)].join('\n'),
-    )
-    .join('\n\n');
+  return sections.join('\n').trimEnd();
 }
 
 /** Returns the members of requests and replies without a description; `schemas` are the named ones. */

@@ -1,21 +1,15 @@
 import { EXIT_CODES, exitCodeOf } from '../../src/cli/exit/exit-codes.ts';
 import { FAULTS } from '../../src/contract/faults.ts';
 import { FILTER_EXAMPLES } from '../../src/contract/filter-examples.ts';
-import { commandWords, OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS } from '../../src/contract/problems.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
 import { signatureOf } from '../../src/core/expressions/filter.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
 import { FORMAT_TABLES } from './format-tables.ts';
-import { code, codes, table } from './markdown.ts';
-import { objectReference, operationReference } from './operation-reference.ts';
-
-const anchor = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\w -]/g, '')
-    .replaceAll(' ', '-');
+import { anchor, code, codes, table } from './markdown.ts';
+import { commandOf, objectReference, operationReference } from './operation-reference.ts';
 
 /** Returns the codes of errors by their exit code. */
 function errorCodes(): Readonly<Record<number, readonly string[]>> {
@@ -38,7 +32,7 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
         code(`${row.method} ${row.path}`),
         row.permission === undefined ? 'any valid key' : code(row.permission),
         String(row.status),
-        code(['vault', ...commandWords(row), ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ')),
+        code(commandOf(row)),
       ]),
     ),
   reference: operationReference,
