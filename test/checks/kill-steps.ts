@@ -5,7 +5,7 @@ import { createSteppedVault, demand, type SteppedVault } from './kill-steps-vaul
 import { inParallel } from './perform.ts';
 
 const LONG_FACTOR = 10;
-const KILLS = { quick: 10, full: 50 } as const;
+const KILLS = { quick: 6, full: 50 } as const;
 /** A command with fewer steps writes nothing, or the steps are not seen. */
 const MIN_STEPS = 5;
 
