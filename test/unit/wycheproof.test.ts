@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 describe('XChaCha20-Poly1305', () => {
-  const { numberOfTests, testGroups } = readVectors<Suite<AeadCase>>('wycheproof/xchacha20_poly1305_test');
+  const { numberOfTests, testGroups } = readVectors<Suite<AeadCase>>('wycheproof/xchacha20_poly1305_test', '.json.gz');
   const cases = testGroups.flatMap(({ tests }) => tests);
 
   /** Opens an envelope with the nonce, ciphertext and tag of the case; returns `refused` when it does not open. */
@@ -77,7 +77,7 @@ describe('XChaCha20-Poly1305', () => {
 });
 
 describe('HMAC-SHA-256, the base of fingerprints', () => {
-  const { numberOfTests, testGroups } = readVectors<Suite<Case>>('wycheproof/hmac_sha256_test');
+  const { numberOfTests, testGroups } = readVectors<Suite<Case>>('wycheproof/hmac_sha256_test', '.json.gz');
   const cases = testGroups.flatMap(({ tagSize, tests }) => tests.map((test) => ({ ...test, size: tagSize / 8 })));
 
   function holds({ key, msg, size }: (typeof cases)[number], tag: string): boolean {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 
-function read(file: string): string {
-  return readFileSync(new URL(`./${file}`, import.meta.url), 'utf8');
-}
+const bytesOf = (file: string) => readFileSync(new URL(`./${file}`, import.meta.url));
 
-/** Returns the vectors of a JSON file in this folder. README.md describes each file and its origin. */
-export function readVectors<T>(name: string): T {
-  const vectors: T = JSON.parse(read(`${name}.json`));
+/** Returns the vectors of a JSON file in this folder, which may be compressed. README.md describes each file and its origin. */
+export function readVectors<T>(name: string, suffix: '.json' | '.json.gz' = '.json'): T {
+  const bytes = bytesOf(name + suffix);
+  const vectors: T = JSON.parse((suffix === '.json' ? bytes : gunzipSync(bytes)).toString());
   return vectors;
 }
 
@@ -24,7 +24,7 @@ export function readTable(name: string): readonly TableRow[] {
   const rows: TableRow[] = [];
   let part = '';
   let origin = '';
-  for (const line of read(`${name}.txt`).replaceAll('\n  ', ' ').split('\n')) {
+  for (const line of bytesOf(`${name}.txt`).toString().replaceAll('\n  ', ' ').split('\n')) {
     if (line.startsWith('# ')) part = line.slice(2);
     else if (line.startsWith('## ')) origin = line.slice(3);
     else if (line !== '') rows.push({ part, origin, fields: line.split(' → ') });
