@@ -72,19 +72,19 @@ describe('on a terminal', () => {
   });
 
   it('profile add asks for the API key, and never shows it', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [['API key', 'key_Typed\r']]);
+    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r']]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
-    expect(added.stdout).not.toContain('key_Typed');
+    expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
     const env = await place.vault('env --profile p');
-    expect(env.stdout).toContain("export VAULT_API_KEY='key_Typed'\n");
+    expect(env.stdout).toContain("export VAULT_API_KEY='key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo'\n");
   });
 
   it('`--api-key -` asks for the API key too', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [['API key', 'key_Typed\r']]);
+    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r']]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
-    expect(added.stdout).not.toContain('key_Typed');
+    expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
   });
 
   it('`-` asks for a passphrase, twice for a new one, and does not show it', async () => {

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { hasApiKeyFormat, isApiKey } from '../../core/applications/api-key.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Credential } from '../../keyring/credential.ts';
 import type { VaultLocation } from '../../vault/location.ts';
@@ -7,9 +8,8 @@ import { readSecretFile } from '../files/secret-file.ts';
 import { createTextReader, decodeText } from '../files/text-reader.ts';
 import { checkPath } from '../files/typed-paths.ts';
 import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags } from '../flags/global-flags.ts';
+import { decodeKey, KEY_FORMS } from './decode-key.ts';
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
-
-export const KEY_FILE_BYTES = 32;
 
 /** The source of a credential. It has at most one member. */
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
@@ -85,23 +85,45 @@ export function noKeyFor(file: string): Fault {
   return new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
 }
 
-/** Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`. */
+/**
+ * Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`.
+ * Rejects with the fault `usage` as `checkApiKey` throws.
+ */
 export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
-  if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();
+  if (file !== undefined) {
+    const text = (await readSecretFile('--api-key-file', file)).toString('utf8');
+    return checkApiKey(`--api-key-file: ${file}`, text);
+  }
   const key = env['VAULT_API_KEY']?.trim();
-  if (key) return key;
+  if (key) return checkApiKey(process.env['VAULT_API_KEY'] ? 'VAULT_API_KEY' : 'the API key of the profile', key);
   throw new Fault('usage', 'an API key is required', {
     hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',
   });
 }
 
+/**
+ * Returns an API key without the white space around it. Throws the fault `usage` for another text, which the error does
+ * not repeat. `source` is where the text comes from.
+ */
+export function checkApiKey(source: string, text: string): string {
+  const key = text.trim();
+  if (isApiKey(key)) return key;
+  const [what, hint] = /^["'`]|["'`]$/.test(key)
+    ? ['it has quotes around it', 'remove the quotes']
+    : hasApiKeyFormat(key)
+      ? ['its checksum is wrong', 'copy the key again: a character differs']
+      : ['it must be `key_` and 32 letters and digits', 'copy the whole key, and nothing else'];
+  throw new Fault('usage', `${source} is not an API key: ${what}`, { hint });
+}
+
+/** Resolves to the key in a file, in each form that `decodeKey` reads. Errors name `flag`. */
 export async function readKeyFile(path: string, flag = '--key-file'): Promise<Credential> {
   const bytes = await readSecretFile(flag, path);
-  const key = new Uint8Array(bytes);
+  const key = decodeKey(bytes);
   bytes.fill(0);
-  if (key.length === KEY_FILE_BYTES) return { kind: 'key_file', key };
-  throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_FILE_BYTES} bytes`);
+  if (key !== undefined) return { kind: 'key_file', key };
+  throw new Fault('wrong_credential', `${path} is not a key file`, { hint: `a key file holds ${KEY_FORMS}` });
 }
 
 /** Runs a program that prints the key: 32 bytes, as in a key file, or as 64 hex or 44 base64 characters. */

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import type { Credential } from '../../../keyring/credential.ts';
+import { KEY_FILE_BYTES } from '../../credential/decode-key.ts';
 import { runKeyCommand } from '../../credential/key-command.ts';
 import { isTypedByHand, promptSecret } from '../../credential/prompt.ts';
 import {
-  KEY_FILE_BYTES,
   keyFileBeside,
   type NamedCredential,
   readKeyFile,
