@@ -214,7 +214,11 @@ describe('what other processes can see of a command', () => {
     ],
     ['init with a passphrase', ['init', '--file', 'watched.db', '--passphrase-file', 'passphrase'], ''],
     ['unlock with a passphrase', ['tenant', 'list', '--file', 'watched.db', '--passphrase-file', '-'], PASSPHRASE],
-    ['profile add', ['profile', 'add', 'watched', '--file', 'v.db', '--api-key', '-'], 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo'],
+    [
+      'profile add',
+      ['profile', 'add', 'watched', '--file', 'v.db', '--api-key', '-'],
+      'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo',
+    ],
   ])('%s shows no value, key or passphrase', async (_what, words, stdin) => {
     const child = start(words);
     child.stdin.end(stdin);

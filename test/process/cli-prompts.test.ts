@@ -72,7 +72,9 @@ describe('on a terminal', () => {
   });
 
   it('profile add asks for the API key, and never shows it', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r']]);
+    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [
+      ['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r'],
+    ]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
     expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
@@ -81,7 +83,9 @@ describe('on a terminal', () => {
   });
 
   it('`--api-key -` asks for the API key too', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r']]);
+    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [
+      ['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r'],
+    ]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
     expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
