@@ -9,7 +9,7 @@ import { createTextReader, decodeText } from '../files/text-reader.ts';
 import { checkPath } from '../files/typed-paths.ts';
 import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags } from '../flags/global-flags.ts';
 import { decodeKey, KEY_FORMS } from './decode-key.ts';
-import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
+import { canPrompt, isTypedByHand, promptSecret, withTries } from './prompt.ts';
 
 /** The source of a credential. It has at most one member. */
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
@@ -55,18 +55,20 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
 
 /**
  * Resolves to the credential of a vault: the named one, or the default key file of a file. Otherwise asks for a
- * passphrase on a terminal.
+ * passphrase on a terminal, three times at most.
  */
 export async function readCredential(
-  { file, store }: VaultLocation,
+  location: VaultLocation,
   flags: GlobalFlags,
   env: Environment,
 ): Promise<Credential> {
-  const named = namedCredential(flags, env);
-  if (named.keyFile !== undefined) return readKeyFile(named.keyFile);
-  if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
+  const { file, store } = location;
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+  if (keyFile !== undefined) return readKeyFile(keyFile);
+  if (passphraseFile !== undefined && !isTypedByHand(passphraseFile)) return readPassphraseFile(passphraseFile);
   if (file !== undefined) {
-    if (named.keyCommand === undefined && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
+    const isUnnamed = (keyCommand ?? passphraseFile) === undefined;
+    if (isUnnamed && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
     if (!existsSync(file)) {
       checkPath('--file', file);
       throw new Fault('file_missing', `there is no file ${file}`);
@@ -74,10 +76,16 @@ export async function readCredential(
     const { checkUnopenedVault } = await import('../../vault/vault.ts');
     await checkUnopenedVault(file);
   }
-  if (named.keyCommand !== undefined) return readKeyCommand(named.keyCommand);
+  if (keyCommand !== undefined) return readKeyCommand(keyCommand);
   const name = file ?? store?.url.shown ?? '';
   if (!canPrompt()) throw file === undefined ? new Fault('credential_missing', `no key for ${name}`) : noKeyFor(file);
-  return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${name}`) };
+  const { passphraseCheck } = await import('../../vault/credential-check.ts');
+  const check = await passphraseCheck(location);
+  return withTries(['wrong_credential'], async () => {
+    const passphrase = await promptSecret(`Passphrase of ${name}`);
+    await check(passphrase);
+    return { kind: 'passphrase', passphrase };
+  });
 }
 
 /** Returns the fault for a vault file without a named credential and without its default key file. */
@@ -133,7 +141,6 @@ export async function readKeyCommand(command: string, flag = '--key-command'): P
 }
 
 export async function readPassphraseFile(path: string, flag = '--passphrase-file'): Promise<Credential> {
-  if (isTypedByHand(path)) return { kind: 'passphrase', passphrase: await promptSecret('Passphrase') };
   const text = path === '-' ? await createTextReader()(flag, path) : decodeText(flag, await readSecretFile(flag, path));
   return { kind: 'passphrase', passphrase: text.replace(/\r?\n$/, '') };
 }
