@@ -167,6 +167,18 @@ describe('on a terminal', () => {
     for (const colour of ['\x1b[1m', '\x1b[2m', '\x1b[34m']) expect(made.stdout).not.toContain(colour);
   });
 
+  it('shows a new key once, apart from the other members', async () => {
+    const key = await place.init('v');
+    const options = { cwd: place.cwd, env: { VAULT_FILE: 'v.db', VAULT_API_KEY: key } };
+    const line = 'apps create --name a --type private --permission token:read --no-color';
+    const made = await startOnTerminal(line, options);
+    if (made === undefined) return;
+    expect(made.stdout).toMatch(/^vault: the API key below is shown once\r\nhint: .*--key-out FILE/);
+    expect(made.stdout).toMatch(/\r\n\r\nkey +key_\w{32}\r\n$/);
+    const kept = await startOnTerminal(`${line} --key-out a.key`, options);
+    expect(kept?.stdout).not.toContain('shown once');
+  });
+
   it('a delete asks for confirmation', async () => {
     const key = await place.init('v');
     const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };

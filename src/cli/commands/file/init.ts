@@ -135,7 +135,7 @@ export function initNotes({ file, keyFile, keyCommand, keyOut }: MadeVault): rea
   return [
     made,
     keyOut === undefined
-      ? ['the API key below is shown once', `keep it in a file, then create an application: ${next}`]
+      ? ['the API key below creates applications', next]
       : [`wrote the API key to ${keyOut}`, `create an application: ${next}`],
   ];
 }
