@@ -1,6 +1,6 @@
 import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, type ResultOf } from '../contract/operations.ts';
-import type { ApplicationType } from '../contract/permissions.ts';
+import { type ApplicationType, PERMISSIONS, type Permission, type PermissionRow } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
@@ -194,10 +194,17 @@ function refusal({ grants, application }: Identity, row: Operation, call: Call):
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
   const { permission, orFlag } = row;
   if (permission !== undefined && !holds(grants, permission) && !(orFlag && application.details[orFlag])) {
-    const detail = `The application does not hold the permission ${permission}.`;
-    return new Problem('permission_missing', { detail });
+    return new Problem('permission_missing', { detail: missing(permission, application.record.type) });
   }
   return row.body && checkMediaType(row, call);
+}
+
+/** Returns the detail for a permission that an application does not hold, and what to do if its type cannot hold it. */
+function missing(permission: Permission, type: ApplicationType): string {
+  const fact = `The application does not hold the permission ${permission}.`;
+  const { types }: PermissionRow = PERMISSIONS[permission];
+  if (type !== 'management' || types.includes(type)) return fact;
+  return `${fact} No management application can; \`vault apps create --name NAME --type private --permission ${permission}\` creates one that does.`;
 }
 
 /**

@@ -55,6 +55,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const { linger } = timeouts;
   const { body: bodyLimit } = limits;
   const traceHeader = `${headerPrefix}-TRACE-ID`;
+  /** RFC 9110 §11.6.1: a 401 names what the daemon expects. */
+  const challenge = ['WWW-Authenticate', `ApiKey header="${headerPrefix}-API-KEY"`];
   const replayedHeader = `${headerPrefix}-IDEMPOTENT-REPLAYED`;
   const lowerPrefix = headerPrefix.toLowerCase();
   const [keyHeader, idempotencyHeader] = [`${lowerPrefix}-api-key`, `${lowerPrefix}-idempotency-key`];
@@ -94,7 +96,12 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     }
     const { route, operation, applicationId, allow } = more;
     const { req } = response;
-    const fields = [...cors.fields(req), ...(more.fields ?? []), ...(reply.replayed ? [replayedHeader, 'true'] : [])];
+    const fields = [
+      ...cors.fields(req),
+      ...(more.fields ?? []),
+      ...(reply.replayed ? [replayedHeader, 'true'] : []),
+      ...(reply.status === 401 ? challenge : []),
+    ];
     writeReply(response, reply, { traceHeader, bytes, allow, fields, close: stopping, bodyLimit, linger, drains });
     if (more.isUnlogged) return;
     const { method, socket } = req;

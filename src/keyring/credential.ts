@@ -11,7 +11,7 @@ export type CredentialKind = Credential['kind'];
 /** The names of credentials in messages. */
 export const CREDENTIAL_NAMES = { key_file: 'key', passphrase: 'passphrase' } as const;
 
-const MIN_CHARACTERS = 12;
+export const MIN_CHARACTERS = 12;
 
 /**
  * Throws `weak_passphrase` for fewer than 12 characters, unless `allowWeak` is set. An empty passphrase is never

@@ -4,7 +4,7 @@ import type { Instant } from '../core/ports.ts';
 import type { ArchiveFile } from '../history/audit-archive.ts';
 import { lastEntries, readEntries } from '../history/read-entries.ts';
 import { contradictionsOf, readLog } from '../history/read-log.ts';
-import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
+import { type Credential, MIN_CHARACTERS, requireStrongPassphrase } from '../keyring/credential.ts';
 import { unlockKeyring } from '../keyring/unlock-master-key.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
@@ -107,6 +107,9 @@ async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Pr
     return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
   }
 }
+
+/** The rule that `checkNewPassphrase` checks, for prompts. */
+export const PASSPHRASE_RULE = `at least ${MIN_CHARACTERS} characters`;
 
 /** Throws `weak_passphrase` for a weak new passphrase, before anything is created. */
 export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void {

@@ -214,7 +214,11 @@ describe('what other processes can see of a command', () => {
     ],
     ['init with a passphrase', ['init', '--file', 'watched.db', '--passphrase-file', 'passphrase'], ''],
     ['unlock with a passphrase', ['tenant', 'list', '--file', 'watched.db', '--passphrase-file', '-'], PASSPHRASE],
-    ['profile add', ['profile', 'add', 'watched', '--file', 'v.db', '--api-key', '-'], 'key_FromStandardInput'],
+    [
+      'profile add',
+      ['profile', 'add', 'watched', '--file', 'v.db', '--api-key', '-'],
+      'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo',
+    ],
   ])('%s shows no value, key or passphrase', async (_what, words, stdin) => {
     const child = start(words);
     child.stdin.end(stdin);
@@ -223,7 +227,7 @@ describe('what other processes can see of a command', () => {
     // Other systems have no /proc, so only the arguments are checked there.
     if (process.platform === 'linux') expect(samples).toBeGreaterThan(2);
     const visible = `${seen}${words.join(' ')}`;
-    for (const secret of [CARD, PASSPHRASE, privateKey, managementKey, 'key_FromStandardInput'])
+    for (const secret of [CARD, PASSPHRASE, privateKey, managementKey, 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo'])
       expect(visible).not.toContain(secret);
   });
 

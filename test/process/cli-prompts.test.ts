@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Ended, makePlace, type Place, startOnTerminal } from './cli-fixture.ts';
 
@@ -32,29 +32,69 @@ describe('on a terminal', () => {
       ['Passphrase of a.db', `${PASSPHRASE}\r`],
     ]);
     expect(opened).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
-    const wrong = await ask('tenant list --file a.db', [['Passphrase of a.db', 'orchid lantern battery stable\r']]);
-    expect(wrong).toMatchObject({
-      exitCode: 10,
-      stdout: expect.stringContaining('the passphrase does not open this vault'),
-    });
-  });
-
-  it('init creates nothing when the two passphrases differ', async () => {
-    const made = await ask('init --file a.db', [
-      ['Passphrase', `${PASSPHRASE}\r`],
-      ['Repeat', 'another passphrase\r'],
+    const WRONG = 'orchid lantern battery stable\r';
+    const twice = [
+      ['Passphrase of a.db', WRONG],
+      ['does not open this vault', WRONG],
+    ] as const;
+    const refused = await ask('tenant list --file a.db', [...twice, ['does not open this vault', WRONG]]);
+    expect(refused).toMatchObject({ exitCode: 10 });
+    expect(refused?.stdout.split('vault: the passphrase does not open this vault')).toHaveLength(4);
+    // `-` is a prompt, too.
+    const third = await ask('tenant list --file a.db --passphrase-file - --field data[0].name', [
+      ...twice,
+      ['does not open this vault', `${PASSPHRASE}\r`],
     ]);
-    if (made === undefined) return;
-    expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the two passphrases differ') });
-    expect(existsSync(place.inside('a.db'))).toBe(false);
+    expect(third).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
   });
 
-  it('init rejects a short passphrase before it asks again', async () => {
-    const made = await ask('init --file a.db', [['Passphrase', 'short\r']]);
-    if (made === undefined) return;
-    expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('fewer than 12 characters') });
-    expect(made.stdout).not.toContain('Repeat');
+  it('asks for no passphrase where only a key file opens the vault', async () => {
+    await place.init('v');
+    renameSync(place.inside('v.db.key'), place.inside('other.key'));
+    const refused = await ask('tenant list --file v.db', []);
+    if (refused === undefined) return;
+    expect(refused).toMatchObject({ exitCode: 10, stdout: expect.stringContaining('no passphrase opens this vault') });
+    expect(refused.stdout).not.toContain('Passphrase of');
+  });
+
+  it('asks for the passphrase before the form and before a confirmation', async () => {
+    writeFileSync(place.inside('p'), PASSPHRASE, { mode: 0o600 });
+    await place.vault('init --file a.db --passphrase-file p --key-out m.key');
+    const form = await ask('apps create --file a.db --api-key-file m.key', [
+      ['Passphrase of a.db', `${PASSPHRASE}\r`],
+      ['Name', '\x03'],
+    ]);
+    if (form === undefined) return;
+    expect(form.exitCode).toBe(130);
+    const removed = await ask('keys remove 7 --file a.db', [
+      ['Passphrase of a.db', `${PASSPHRASE}\r`],
+      ['(y/N)', 'n\r'],
+    ]);
+    expect(removed).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
+    const pruned = await ask('audit prune --before 400d --archive old --file a.db', [
+      ['Passphrase of a.db', `${PASSPHRASE}\r`],
+      ['(y/N)', 'n\r'],
+    ]);
+    expect(pruned).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
+  });
+
+  it('init asks again for a short passphrase and for two that differ, and creates nothing after three tries', async () => {
+    const short = ['(at least 12 characters; leave it empty for the key file a.db.key)', 'short\r'] as const;
+    const again = ['fewer than 12 characters', 'short\r'] as const;
+    const refused = await ask('init --file a.db', [short, again, again]);
+    if (refused === undefined) return;
+    expect(refused).toMatchObject({ exitCode: 2 });
+    expect(refused.stdout.split('fewer than 12 characters')).toHaveLength(4);
+    expect(refused.stdout).not.toContain('Repeat');
     expect(existsSync(place.inside('a.db'))).toBe(false);
+    const made = await ask('init --file a.db --key-out m', [
+      short,
+      ['fewer than 12 characters', `${PASSPHRASE}\r`],
+      ['Repeat', 'another passphrase\r'],
+      ['the two passphrases differ', `${PASSPHRASE}\r`],
+      ['Repeat', `${PASSPHRASE}\r`],
+    ]);
+    expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('the two passphrases differ') });
   });
 
   it('an empty answer to init creates a key file', async () => {
@@ -72,19 +112,23 @@ describe('on a terminal', () => {
   });
 
   it('profile add asks for the API key, and never shows it', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [['API key', 'key_Typed\r']]);
+    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [
+      ['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r'],
+    ]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
-    expect(added.stdout).not.toContain('key_Typed');
+    expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
     const env = await place.vault('env --profile p');
-    expect(env.stdout).toContain("export VAULT_API_KEY='key_Typed'\n");
+    expect(env.stdout).toContain("export VAULT_API_KEY='key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo'\n");
   });
 
   it('`--api-key -` asks for the API key too', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [['API key', 'key_Typed\r']]);
+    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [
+      ['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r'],
+    ]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
-    expect(added.stdout).not.toContain('key_Typed');
+    expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
   });
 
   it('`-` asks for a passphrase, twice for a new one, and does not show it', async () => {
@@ -101,7 +145,8 @@ describe('on a terminal', () => {
     ]);
     expect(added?.exitCode).toBe(0);
     expect(`${made.stdout}${added?.stdout}`).not.toMatch(/orchid|marble/);
-    const empty = await ask('init --file b.db --passphrase-file -', [['Passphrase', '\r']]);
+    const again = ['the passphrase is empty', '\r'] as const;
+    const empty = await ask('init --file b.db --passphrase-file -', [['Passphrase', '\r'], again, again]);
     expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });
   });
 
@@ -120,6 +165,18 @@ describe('on a terminal', () => {
     const made = await ask('init --file a.db --no-color', [['Passphrase', '\x03']]);
     if (made === undefined) return;
     for (const colour of ['\x1b[1m', '\x1b[2m', '\x1b[34m']) expect(made.stdout).not.toContain(colour);
+  });
+
+  it('shows a new key once, apart from the other members', async () => {
+    const key = await place.init('v');
+    const options = { cwd: place.cwd, env: { VAULT_FILE: 'v.db', VAULT_API_KEY: key } };
+    const line = 'apps create --name a --type private --permission token:read --no-color';
+    const made = await startOnTerminal(line, options);
+    if (made === undefined) return;
+    expect(made.stdout).toMatch(/^vault: the API key below is shown once\r\nhint: .*--key-out FILE/);
+    expect(made.stdout).toMatch(/\r\n\r\nkey +key_\w{32}\r\n$/);
+    const kept = await startOnTerminal(`${line} --key-out a.key`, options);
+    expect(kept?.stdout).not.toContain('shown once');
   });
 
   it('a delete asks for confirmation', async () => {

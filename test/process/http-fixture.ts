@@ -208,6 +208,8 @@ export function flawsOfProblem(response: RawResponse | undefined, code: ProblemC
   if (response.headers.get('cache-control') !== 'no-store') flaws.push('cache-control');
   if (response.headers.get('x-content-type-options') !== 'nosniff') flaws.push('x-content-type-options');
   if ((status === 429 || status === 503) !== response.headers.has('retry-after')) flaws.push('retry-after');
+  const challenge = status === 401 ? 'ApiKey header="SVC-API-KEY"' : undefined;
+  if (response.headers.get('www-authenticate') !== challenge) flaws.push('www-authenticate');
   const body = parsed(response.body);
   if (typeof body !== 'object' || body === null) return [...flaws, 'body'];
   const members = new Map(Object.entries(body));

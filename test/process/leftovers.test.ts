@@ -50,7 +50,7 @@ it.each(SIGNALS)('%s removes the file of an unfinished export', { timeout: 60_00
     const words = [VAULT_BIN, 'export', '--url', url, '--plaintext', '--out', 'tokens.ndjson'];
     const child = spawn(process.execPath, words, {
       cwd,
-      env: cleanEnvironment({ VAULT_API_KEY: 'key_any' }),
+      env: cleanEnvironment({ VAULT_API_KEY: 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo' }),
       stdio: 'ignore',
     });
     const ended = once(child, 'close');

@@ -36,7 +36,9 @@ describe('vault tenant accept', () => {
     expect(asked.stderr).toMatch(
       new RegExp(`^vault: tenant \\S+ differs from the audit:\nvault: {3}tenant \\S+ ${FINDING}\n`),
     );
-    expect(asked.stderr).toContain('vault: confirmation required\nhint: pass --yes to confirm. From now on,');
+    expect(asked.stderr).toMatch(
+      /vault: confirmation required\nhint: pass --yes to confirm. From now on, the records of the tenant default \([\da-f-]{36}\) count as they are: 1 difference\./,
+    );
     expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 9 });
     expect(await place.vault('audit list --action acceptTenant --field data', env)).toMatchObject({ stdout: '[]\n' });
   });
@@ -55,6 +57,7 @@ describe('vault tenant accept', () => {
     const refused = await ask('\r');
     if (refused === undefined) return;
     expect(refused).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
+    expect(refused.stdout).toMatch(/the tenant default \([\da-f]{8}-/);
     expect(await ask('y\r')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(FINDING) });
     await expectAccepted();
   });

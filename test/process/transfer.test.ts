@@ -153,7 +153,12 @@ it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_0
     const ran = await vault('one.db', words);
     expect(ran, words.join(' ')).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(text) });
   }
-  const unknown = await vault('one.db', ['import', '-'], { VAULT_API_KEY: 'wrong' }, lines(3));
+  const unknown = await vault(
+    'one.db',
+    ['import', '-'],
+    { VAULT_API_KEY: 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo' },
+    lines(3),
+  );
   expect(unknown).toMatchObject({ exitCode: 4, stdout: '' });
 });
 
@@ -203,7 +208,9 @@ it('reports how many rows were created, refused and left', { timeout: 90_000 }, 
     stderr: '',
   });
   writeFileSync(inside('rows.ndjson'), lines(40));
-  const refused = await vault(file, ['import', 'rows.ndjson'], { VAULT_API_KEY: 'wrong' });
+  const refused = await vault(file, ['import', 'rows.ndjson'], {
+    VAULT_API_KEY: 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo',
+  });
   expect(refused).toMatchObject({
     exitCode: 4,
     stderr: expect.stringContaining('0 created, 0 already existed, 0 rejected, 40 left'),

@@ -96,6 +96,8 @@ describe('askMembers', () => {
       ['? Text', '@"x"', ENTER],
     );
     expect(text.members).toEqual({ type: ['token'], data: ['"@\\"x\\""'] });
+    const empty = await ask('createToken', ['Type of the token', ENTER], ['The value is', ENTER], ['? Text', ENTER]);
+    expect(empty.members).toEqual({ type: ['token'], data: ['""'] });
     const json = await ask(
       'createToken',
       ['Type of the token', ENTER],
@@ -127,6 +129,26 @@ describe('askMembers', () => {
     });
     expect(seen).toContain('token:update');
     expect(seen).not.toContain('token:read');
+  });
+
+  it('offers token:use only in a rule, and selects no permission and no container', async () => {
+    const { members, seen } = await ask(
+      'createApplication',
+      ['Name', 'back', ENTER],
+      ['Type of the application', ENTER],
+      ['Permissions on every token, masked', ENTER],
+      ['Container', ENTER],
+      ['must provide a value', '/', ENTER],
+      ['The rule shows data', ENTER],
+      ['The rule allows', DOWN, DOWN, DOWN, DOWN, DOWN, ' ', ENTER],
+      ['Add another rule?', ENTER],
+    );
+    expect(members).toEqual({
+      name: ['back'],
+      type: ['private'],
+      rule: ['{"description":"","priority":1,"container":"/","transform":"redact","permissions":["token:use"]}'],
+    });
+    expect(seen.slice(0, seen.indexOf('Container'))).not.toContain('token:use');
   });
 
   it('asks a management application for no rules, and an expiring one for conditions', async () => {

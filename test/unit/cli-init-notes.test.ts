@@ -6,13 +6,13 @@ const FILE = { file: './vault.db', keyFile: undefined, keyCommand: undefined, ke
 it.each<readonly [made: MadeVault, said: RegExp]>([
   [
     { ...FILE, keyFile: 'k' },
-    /wrote \.\/vault\.db; k opens it[\s\S]*copy of k in another place[\s\S]*shown once[\s\S]* --key-file 'k'/,
+    /wrote \.\/vault\.db; k opens it[\s\S]*copy of k in another place[\s\S]*the API key below[\s\S]* --key-file 'k'/,
   ],
   [
     { ...FILE, keyFile: './vault.db.key' },
     /vault\.db\.key opens it[\s\S]*--file '\.\/vault\.db' --api-key-file 'FILE'/,
   ],
-  [FILE, /the passphrase opens it[\s\S]*keep the passphrase[\s\S]*shown once/],
+  [FILE, /the passphrase opens it[\s\S]*keep the passphrase[\s\S]*the API key below/],
   [
     { ...FILE, keyCommand: 'c d' },
     /the key from the command opens it[\s\S]*keep the key[\s\S]* --key-command 'c d' --api/,

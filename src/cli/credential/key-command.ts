@@ -4,7 +4,7 @@ import { Fault } from '../../core/fault.ts';
 import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import { reasonOf } from '../exit/error-reason.ts';
 import { stripControlCharacters } from '../output/control-characters.ts';
-import { KEY_FILE_BYTES } from './read-credential.ts';
+import { decodeKey, KEY_FORMS, MAX_KEY_BYTES } from './decode-key.ts';
 
 const MAX_SECONDS = 30;
 const MAX_ERROR_CHARACTERS = 300;
@@ -12,32 +12,20 @@ const MAX_ERROR_CHARACTERS = 300;
 /** Matches variables of the vault and of PostgreSQL, which may contain secrets. Windows ignores the case of names. */
 const OWN_VARIABLE = /^(?:VAULT_|PG)/i;
 
-const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-
-/** The forms of a printed key: its size, the bits and the value of each digit, and the text after the last digit. */
-const FORMS = [
-  { size: KEY_FILE_BYTES, bits: 8, valueOf: (digit: string) => digit.charCodeAt(0), end: '' },
-  { size: 44, bits: 6, valueOf: (digit: string) => BASE64.indexOf(digit), end: '=' },
-  { size: 64, bits: 4, valueOf: (digit: string) => Number.parseInt(digit, 16), end: '' },
-] as const;
-
-/** The size of the largest form with `\r\n`. */
-const MAX_BYTES = 66;
-
 /**
  * Resolves to the key that a program prints; the caller wipes the key. Splits the command at blanks and starts no
  * shell. Rejects with `usage` when the program fails or takes 30 s, and with `wrong_credential` when it prints no key.
  */
 export async function runKeyCommand(command: string, flag: string): Promise<Uint8Array> {
   const [program = '', ...words] = command.trim().split(/\s+/);
-  const printed = Buffer.alloc(MAX_BYTES + 1);
+  const printed = Buffer.alloc(MAX_KEY_BYTES + 1);
   try {
     const size = await run(program, words, flag, printed);
     const key = decodeKey(printed.subarray(0, size));
     if (key !== undefined) return key;
-    const what = size > MAX_BYTES ? `more than ${MAX_BYTES} bytes` : `${size} bytes that are not a key`;
+    const what = size > MAX_KEY_BYTES ? `more than ${MAX_KEY_BYTES} bytes` : `${size} bytes that are not a key`;
     throw new Fault('wrong_credential', `${flag}: ${program} printed ${what}`, {
-      hint: 'the program must print 32 raw bytes, 64 hex or 44 base64 characters, and at most one newline',
+      hint: `the program must print ${KEY_FORMS}`,
     });
   } finally {
     printed.fill(0);
@@ -65,7 +53,7 @@ async function run(program: string, words: readonly string[], flag: string, prin
     child.stdout?.on('data', (piece: Buffer) => {
       size += piece.copy(printed, size);
       piece.fill(0);
-      if (size > MAX_BYTES) stop();
+      if (size > MAX_KEY_BYTES) stop();
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (errors.length < MAX_ERROR_CHARACTERS) errors = (errors + text).trimStart();
@@ -80,35 +68,9 @@ async function run(program: string, words: readonly string[], flag: string, prin
     clearTimeout(timer);
     process.off('exit', stop);
   }
-  if (size > MAX_BYTES || child.exitCode === 0) return size;
+  if (size > MAX_KEY_BYTES || child.exitCode === 0) return size;
   if (child.killed) throw new Fault('usage', `${flag}: ${program} took longer than ${MAX_SECONDS} s`);
   const [line = ''] = errors.slice(0, MAX_ERROR_CHARACTERS).split('\n');
   const end = child.signalCode ?? `exit code ${child.exitCode}`;
   throw new Fault('usage', `${flag}: ${program} ended with ${end}${line && `: ${stripControlCharacters(line)}`}`);
-}
-
-/** Returns the key in a program's output; undefined without one. Makes no string of it, which could not be wiped. */
-function decodeKey(printed: Buffer): Uint8Array | undefined {
-  const form = FORMS.find(({ size, end }) => {
-    const newline = printed.length - size;
-    if (newline < 0 || newline > 2) return false;
-    return printed.toString('latin1', size - end.length) === end + ['', '\n', '\r\n'][newline];
-  });
-  if (form === undefined) return undefined;
-  const key = new Uint8Array(KEY_FILE_BYTES);
-  let [at, held, bits] = [0, 0, 0];
-  for (const byte of printed.subarray(0, form.size - form.end.length)) {
-    const value = form.valueOf(String.fromCharCode(byte));
-    if (!(value >= 0)) {
-      key.fill(0);
-      return undefined;
-    }
-    held = (held << form.bits) | value;
-    bits += form.bits;
-    if (bits < 8) continue;
-    bits -= 8;
-    key[at++] = held >> bits;
-    held &= (1 << bits) - 1;
-  }
-  return key;
 }

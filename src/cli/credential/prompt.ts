@@ -1,5 +1,7 @@
+import type { FaultCode } from '../../contract/faults.ts';
 import { Fault } from '../../core/fault.ts';
 import { setTimeout } from '../../core/timers.ts';
+import { report } from '../exit/report-failure.ts';
 import { stripControlCharacters } from '../output/control-characters.ts';
 
 /** Returns whether a person can answer questions. They are printed on stderr, because stdout carries only results. */
@@ -15,6 +17,21 @@ export function isTypedByHand(path: string): boolean {
 export async function promptSecret(message: string): Promise<string> {
   const { password } = await import('@inquirer/prompts');
   return password({ message, mask: false }, { output: process.stderr });
+}
+
+/** How often a prompt asks for a secret before the command fails. */
+const MAX_TRIES = 3;
+
+/** Runs `ask`, which prompts. Repeats it twice after a fault with one of these codes, and reports the fault. */
+export async function withTries<Result>(codes: readonly FaultCode[], ask: () => Promise<Result>): Promise<Result> {
+  for (let left = MAX_TRIES - 1; ; left -= 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (left === 0 || !(error instanceof Fault) || !codes.includes(error.code)) throw error;
+      report(error.message);
+    }
+  }
 }
 
 /** Asks a question on the terminal. Resolves to the answer; Enter alone means no. */

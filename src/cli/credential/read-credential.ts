@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { hasApiKeyFormat, isApiKey } from '../../core/applications/api-key.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Credential } from '../../keyring/credential.ts';
 import type { VaultLocation } from '../../vault/location.ts';
@@ -7,9 +8,8 @@ import { readSecretFile } from '../files/secret-file.ts';
 import { createTextReader, decodeText } from '../files/text-reader.ts';
 import { checkPath } from '../files/typed-paths.ts';
 import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags } from '../flags/global-flags.ts';
-import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
-
-export const KEY_FILE_BYTES = 32;
+import { decodeKey, KEY_FORMS } from './decode-key.ts';
+import { canPrompt, isTypedByHand, promptSecret, withTries } from './prompt.ts';
 
 /** The source of a credential. It has at most one member. */
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
@@ -55,18 +55,20 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
 
 /**
  * Resolves to the credential of a vault: the named one, or the default key file of a file. Otherwise asks for a
- * passphrase on a terminal.
+ * passphrase on a terminal, three times at most.
  */
 export async function readCredential(
-  { file, store }: VaultLocation,
+  location: VaultLocation,
   flags: GlobalFlags,
   env: Environment,
 ): Promise<Credential> {
-  const named = namedCredential(flags, env);
-  if (named.keyFile !== undefined) return readKeyFile(named.keyFile);
-  if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
+  const { file, store } = location;
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+  if (keyFile !== undefined) return readKeyFile(keyFile);
+  if (passphraseFile !== undefined && !isTypedByHand(passphraseFile)) return readPassphraseFile(passphraseFile);
   if (file !== undefined) {
-    if (named.keyCommand === undefined && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
+    const isUnnamed = (keyCommand ?? passphraseFile) === undefined;
+    if (isUnnamed && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
     if (!existsSync(file)) {
       checkPath('--file', file);
       throw new Fault('file_missing', `there is no file ${file}`);
@@ -74,10 +76,16 @@ export async function readCredential(
     const { checkUnopenedVault } = await import('../../vault/vault.ts');
     await checkUnopenedVault(file);
   }
-  if (named.keyCommand !== undefined) return readKeyCommand(named.keyCommand);
+  if (keyCommand !== undefined) return readKeyCommand(keyCommand);
   const name = file ?? store?.url.shown ?? '';
   if (!canPrompt()) throw file === undefined ? new Fault('credential_missing', `no key for ${name}`) : noKeyFor(file);
-  return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${name}`) };
+  const { passphraseCheck } = await import('../../vault/credential-check.ts');
+  const check = await passphraseCheck(location);
+  return withTries(['wrong_credential'], async () => {
+    const passphrase = await promptSecret(`Passphrase of ${name}`);
+    await check(passphrase);
+    return { kind: 'passphrase', passphrase };
+  });
 }
 
 /** Returns the fault for a vault file without a named credential and without its default key file. */
@@ -85,23 +93,45 @@ export function noKeyFor(file: string): Fault {
   return new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
 }
 
-/** Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`. */
+/**
+ * Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`.
+ * Rejects with the fault `usage` as `checkApiKey` throws.
+ */
 export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
-  if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();
+  if (file !== undefined) {
+    const text = (await readSecretFile('--api-key-file', file)).toString('utf8');
+    return checkApiKey(`--api-key-file: ${file}`, text);
+  }
   const key = env['VAULT_API_KEY']?.trim();
-  if (key) return key;
+  if (key) return checkApiKey(process.env['VAULT_API_KEY'] ? 'VAULT_API_KEY' : 'the API key of the profile', key);
   throw new Fault('usage', 'an API key is required', {
     hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',
   });
 }
 
+/**
+ * Returns an API key without the white space around it. Throws the fault `usage` for another text, which the error does
+ * not repeat. `source` is where the text comes from.
+ */
+export function checkApiKey(source: string, text: string): string {
+  const key = text.trim();
+  if (isApiKey(key)) return key;
+  const [what, hint] = /^["'`]|["'`]$/.test(key)
+    ? ['it has quotes around it', 'remove the quotes']
+    : hasApiKeyFormat(key)
+      ? ['its checksum is wrong', 'copy the key again: a character differs']
+      : ['it must be `key_` and 32 letters and digits', 'copy the whole key, and nothing else'];
+  throw new Fault('usage', `${source} is not an API key: ${what}`, { hint });
+}
+
+/** Resolves to the key in a file, in each form that `decodeKey` reads. Errors name `flag`. */
 export async function readKeyFile(path: string, flag = '--key-file'): Promise<Credential> {
   const bytes = await readSecretFile(flag, path);
-  const key = new Uint8Array(bytes);
+  const key = decodeKey(bytes);
   bytes.fill(0);
-  if (key.length === KEY_FILE_BYTES) return { kind: 'key_file', key };
-  throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_FILE_BYTES} bytes`);
+  if (key !== undefined) return { kind: 'key_file', key };
+  throw new Fault('wrong_credential', `${path} is not a key file`, { hint: `a key file holds ${KEY_FORMS}` });
 }
 
 /** Runs a program that prints the key: 32 bytes, as in a key file, or as 64 hex or 44 base64 characters. */
@@ -111,7 +141,6 @@ export async function readKeyCommand(command: string, flag = '--key-command'): P
 }
 
 export async function readPassphraseFile(path: string, flag = '--passphrase-file'): Promise<Credential> {
-  if (isTypedByHand(path)) return { kind: 'passphrase', passphrase: await promptSecret('Passphrase') };
   const text = path === '-' ? await createTextReader()(flag, path) : decodeText(flag, await readSecretFile(flag, path));
   return { kind: 'passphrase', passphrase: text.replace(/\r?\n$/, '') };
 }

@@ -2,7 +2,7 @@ import { CONDITION } from '../../contract/access-rule.ts';
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { CONTAINER, NAME } from '../../contract/patterns.ts';
-import { APPLICATION_TYPES, PERMISSIONS, TRANSFORMS } from '../../contract/permissions.ts';
+import { APPLICATION_TYPES, PERMISSIONS, type PermissionRow, TRANSFORMS } from '../../contract/permissions.ts';
 import {
   type DataRule,
   type MemberRule,
@@ -62,8 +62,7 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
       choicesOf(APPLICATION_TYPES, (use) => use),
     ),
   ],
-  'createApplication.permissions': (asking) =>
-    askPermissions(asking, 'Permissions on every token, masked', asking.answer('type') !== 'management'),
+  'createApplication.permissions': askPlainPermissions,
   'createApplication.rules': askRules,
 };
 
@@ -97,7 +96,7 @@ async function askData(asking: Asking, type: TokenType): Promise<string> {
   if (type !== 'token')
     return JSON.stringify(await askSecret(asking, TOKEN_TYPES[type].summary, { ...rule, required: true }));
   if ((await asking.select('The value is', ['text', 'JSON'])) === 'text')
-    return JSON.stringify(await askSecret(asking, 'Text', { ...rule, required: true }));
+    return JSON.stringify(await askSecret(asking, 'Text (may be empty)', { ...rule, required: false }));
   const validate = (text: string) => isJson(text, (value) => checkValue(rule, value));
   return asking.input({ message: 'JSON', required: true, validate });
 }
@@ -129,9 +128,21 @@ function askSecret({ password }: Asking, message: string, rule: AnswerRule): Pro
   return password({ message, mask: '*', validate });
 }
 
-function askPermissions({ checkbox, answer }: Asking, message: string, mayBeNone: boolean): Promise<readonly string[]> {
+/** Asks for the plain permissions. Leaves out those that reveal every token: a flag grants them. */
+function askPlainPermissions(asking: Asking): Promise<readonly string[]> {
+  if (asking.answer('type') === 'management') return askPermissions(asking, 'Permissions', false);
+  return askPermissions(asking, 'Permissions on every token, masked', true, ({ transform }) => transform !== 'reveal');
+}
+
+function askPermissions(
+  { checkbox, answer }: Asking,
+  message: string,
+  mayBeNone: boolean,
+  isOffered: (row: PermissionRow) => boolean = () => true,
+): Promise<readonly string[]> {
   const type = answer('type');
-  const fitting = Object.entries(PERMISSIONS).filter(([, row]) => row.types.some((one) => one === type));
+  const rows = Object.entries<PermissionRow>(PERMISSIONS);
+  const fitting = rows.filter(([, row]) => row.types.some((one) => one === type) && isOffered(row));
   const choices = fitting.map(([value, row]) => ({ value, description: row.allows }));
   return checkbox(message, choices, !mayBeNone);
 }
@@ -159,7 +170,11 @@ async function askRule(asking: Asking, priority: number): Promise<string> {
 }
 
 function askContainer({ input }: Asking): Promise<string> {
-  return input({ message: 'Container, such as /pci/', default: '/', validate: (path) => fits(path, CONTAINER) });
+  return input({
+    message: 'Container, such as /pci/; / for every token',
+    required: true,
+    validate: (path) => fits(path, CONTAINER),
+  });
 }
 
 async function askCondition({ select, input }: Asking): Promise<object> {

@@ -5,7 +5,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../contract/ope
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
 import { canPrompt } from '../credential/prompt.ts';
-import { readApiKey } from '../credential/read-credential.ts';
+import { readApiKey, readCredential } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
 import { takesAll } from '../derive/member-flags.ts';
 import { memberNamer } from '../derive/name-member.ts';
@@ -21,7 +21,7 @@ import {
   type OperationFlags,
   typedFlags,
 } from '../flags/global-flags.ts';
-import { chooseTarget, openTarget } from '../flags/target.ts';
+import { chooseTarget, locationOf, openTarget } from '../flags/target.ts';
 import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
@@ -56,6 +56,9 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
+  // A form is long: ask for the passphrase first, and find out whether it is right.
+  const credential =
+    target.kind !== 'remote' && isForm(row, typed) ? await readCredential(locationOf(target), flags, env) : undefined;
   const input = await complete(id, row, typed);
   const calls = (await assembleCalls(id, input)).map((one) => ({ ...one, apiKey }));
   const [call] = calls;
@@ -64,7 +67,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const consequence = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes) ? undefined : row.cli.confirm;
   // Without a terminal, fail before the vault is opened.
   if (consequence !== undefined && !canPrompt()) await confirm(consequence, calls);
-  const client = await openTarget(target, flags, env, many || calls.length > 1 ? 'many' : 'one');
+  const client = await openTarget(target, flags, env, many || calls.length > 1 ? 'many' : 'one', { credential });
   try {
     if (listPrinter !== undefined && follow) {
       return await (await import('./follow-list.ts')).followList(client, call, listPrinter, nameMember);
@@ -213,10 +216,15 @@ function isAlone(flag: 'all' | 'name' | 'follow', pickers: readonly string[], { 
   throw new Fault('usage', `only one of --${flag} and --${picker} can be given`);
 }
 
-/** Resolves to the input with prompted members, if none was typed and the operation has prompts on this terminal. */
-async function complete(id: OperationId, row: Operation, typed: CommandInput): Promise<CommandInput> {
+/** Returns whether the command prompts for the members: none was typed, and the operation has a form. */
+function isForm(row: Operation, typed: CommandInput): boolean {
   const isBare = Object.keys(typed.members).length === 0 && typed.body === undefined;
-  if (!isBare || row.cli.asks === undefined || !canPrompt()) return typed;
+  return isBare && row.cli.asks !== undefined && canPrompt();
+}
+
+/** Resolves to the input with prompted members, if the command has a form on this terminal. */
+async function complete(id: OperationId, row: Operation, typed: CommandInput): Promise<CommandInput> {
+  if (row.cli.asks === undefined || !isForm(row, typed)) return typed;
   const { askMembers } = await import('../derive/ask-members.ts');
   return { ...typed, members: await askMembers(id, row.cli.asks) };
 }

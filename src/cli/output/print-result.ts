@@ -12,7 +12,7 @@ import {
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
-import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
+import { chooseFormat, KEY_PATHS, type RenderOptions, type ResultView } from './result-view.ts';
 import { parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
@@ -33,9 +33,12 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
       showing,
       options,
     );
+    const key = keyOf(bodyText, view);
+    const isShown = key !== undefined && text.includes(key);
+    if (isShown && isTerminal() && showing.format === 'table' && field === undefined) report(SHOWN_ONCE, KEEP_KEY);
     await write(text);
     if (note !== undefined) report(note);
-    if (losesKey(bodyText, text, view)) report('the API key was not printed; the vault shows it only once', LOST_KEY);
+    if (key !== undefined && !isShown) report('the API key was not printed; the vault shows it only once', LOST_KEY);
   };
 }
 
@@ -82,16 +85,17 @@ export function partOf(
   return { field: flagValue(flags.field, env, FLAGS.output.field), quiet };
 }
 
-/** The paths of an API key in results. */
-const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
+const SHOWN_ONCE = 'the API key below is shown once';
+
+const KEEP_KEY = 'keep it in a file; --key-out FILE writes it into one';
 
 const LOST_KEY = 'keep a key with --key-out FILE; `vault apps keys create` or `vault tenant issue-key` creates another';
 
-/** Returns whether a result has an API key that the printed text leaves out, as with `--quiet`. */
-function losesKey(bodyText: string, text: string, { columns }: ResultView): boolean {
+/** Returns the new API key in a result; undefined without one. */
+function keyOf(bodyText: string, { columns }: ResultView): string | undefined {
   const path = columns.find((column) => KEY_PATHS.has(column));
   const key = path === undefined ? undefined : selectField(parseJson(bodyText), parsePath(path));
-  return typeof key === 'string' && !text.includes(key);
+  return typeof key === 'string' ? key : undefined;
 }
 
 /** Returns text that is safe on a terminal. Keeps a table, whose cells are already safe, with its colours. */

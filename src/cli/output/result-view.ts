@@ -58,6 +58,9 @@ export function firstPageNote(body: Json): string | undefined {
   return isFirst && shown < total ? `${groupDigits(shown)} of ${all}; --all for the rest` : undefined;
 }
 
+/** The paths of a new API key in results. */
+export const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
+
 /** Returns the path of the member that identifies a result. */
 export function idPathOf({ idMember = 'id' }: ResultView): readonly Step[] {
   return parsePath(idMember);

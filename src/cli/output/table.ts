@@ -10,6 +10,7 @@ import {
   cellValue,
   firstPageNote,
   itemsOf,
+  KEY_PATHS,
   type Rendered,
   type RenderOptions,
   type ResultView,
@@ -84,14 +85,20 @@ function chooseWidths(
   return natural.slice(0, 1).map((one) => (rigid[0] ? one : Math.min(one, width)));
 }
 
-/** Returns the path and text of each value of a single result, the columns first. Omits members that it lacks. */
+/**
+ * Returns the path and text of each value of a single result, the columns first. Omits members that it lacks. A new API
+ * key is last, after an empty line.
+ */
 function detailsOf(body: Json, view: ResultView): readonly Line[] {
   const others =
     isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
-  return [...view.columns, ...others].flatMap((column) => {
+  const names = [...view.columns, ...others];
+  const ordered = [...names.filter((name) => !KEY_PATHS.has(name)), ...names.filter((name) => KEY_PATHS.has(name))];
+  return ordered.flatMap((column) => {
     const value = view.columns.includes(column) ? cellValue(body, column) : selectField(body, [column]);
     if (value === undefined) return [];
-    return detailRows(column, value, columnSchema(view, column)).map((row) => row.map(stripControlCharacters));
+    const rows = detailRows(column, value, columnSchema(view, column)).map((row) => row.map(stripControlCharacters));
+    return KEY_PATHS.has(column) ? [[], ...rows] : rows;
   });
 }
 

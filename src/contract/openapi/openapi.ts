@@ -79,6 +79,11 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       },
       headers: {
         TraceId: { description: 'The trace id of the request.', required: true, schema: { type: 'string' } },
+        Challenge: {
+          description: 'The scheme `ApiKey`, and the header that carries the key (RFC 9110 §11.6.1).',
+          required: true,
+          schema: { type: 'string', const: `ApiKey header="${headerPrefix}-API-KEY"` },
+        },
         RetryAfter: {
           description: 'The number of seconds to wait before a retry.',
           required: true,

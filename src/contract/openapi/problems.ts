@@ -44,6 +44,7 @@ export function problemResponse(headerPrefix: string, status: ProblemStatus): Op
     description: `${title}: ${rows.map(([code]) => `\`${code}\``).join(', ')}.`,
     headers: {
       ...traceHeader(headerPrefix),
+      ...(status === 401 && { 'WWW-Authenticate': reference('headers', 'Challenge') }),
       ...(status === 409 && { 'Retry-After': reference('headers', 'RetryAfterFirst') }),
       ...((status === 429 || status === 503) && { 'Retry-After': reference('headers', 'RetryAfter') }),
     },

@@ -16,6 +16,8 @@ import { onlyTenant } from './each-tenant.ts';
 /** A tenant whose records differ from the log. */
 export interface DifferingTenant {
   readonly tenant_id: string;
+  /** The name of the tenant; undefined for a tenant that only the log has. */
+  readonly name: string | undefined;
   readonly findings: readonly Finding[];
   /**
    * Writes the entry after which the records count as they were compared, with all changes since. Rejects with the
@@ -46,15 +48,18 @@ export async function compareTenant(parts: AcceptParts, tenantId: string | undef
       hint: 'run `vault doctor` to find other damage',
     });
   }
-  await requireReadable(parts, tenant_id);
-  return { tenant_id, findings, accept: () => accept(parts, tenant_id, sums, compared) };
+  const name = await readName(parts, tenant_id);
+  return { tenant_id, name, findings, accept: () => accept(parts, tenant_id, sums, compared) };
 }
 
-/** Rejects with the fault `damaged` if the tenant or its keys cannot be decrypted: an entry cannot repair them. */
-async function requireReadable({ store, keyring }: AcceptParts, id: string): Promise<void> {
+/**
+ * Resolves to the name of a tenant; to undefined for a missing one. Rejects with the fault `damaged` if the tenant or its
+ * keys cannot be decrypted: an entry cannot repair them.
+ */
+async function readName({ store, keyring }: AcceptParts, id: string): Promise<string | undefined> {
   try {
     const found = await store.findTenant(id);
-    if (found !== undefined) openTenant(keyring.openTenant(id, found.keys), id, found.tenant);
+    return found && openTenant(keyring.openTenant(id, found.keys), id, found.tenant).details.name;
   } catch (cause) {
     if (!isDamage(cause)) throw cause;
     throw new Fault('damaged', `tenant ${id} cannot be decrypted, so nothing was accepted`, { cause });

@@ -122,11 +122,11 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
     }
     const path = filePath('--archive', flags.archive);
     if (path === undefined) throw new Fault('usage', '--archive (VAULT_PRUNE_ARCHIVE) must be given');
-    await confirmed(
-      { read },
-      `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,
-    );
     return async (admin) => {
+      await confirmed(
+        { read },
+        `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,
+      );
       const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
       if (archive !== undefined) {
         return { archive: path, entries: archive.entries, removed, sha256: archive.digest };

@@ -3,10 +3,10 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { StoreLocation } from '../../../vault/location.ts';
 import type { CreateStoreVaultOptions } from '../../../vault/store-vault.ts';
 import { describeStrength } from '../../credential/passphrase-strength.ts';
-import { canPrompt, promptSecret } from '../../credential/prompt.ts';
+import { canPrompt } from '../../credential/prompt.ts';
 import { namedCredential } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
-import { confirmPassphrase, type NewCredential, provideNamed } from '../keys/new-credential.ts';
+import { askNewCredential, type NewCredential, provideNamed } from '../keys/new-credential.ts';
 import type { CommandLine } from '../printing.ts';
 
 /**
@@ -46,6 +46,5 @@ function requireNamed({ flags, env }: CommandLine): void {
 async function newCredential({ flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
   const provided = await provideNamed(namedCredential(flags, env), '--');
   if (provided !== undefined) return provided;
-  const passphrase = await promptSecret('Passphrase');
-  return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
+  return askNewCredential('Passphrase', { allowWeak, describe: (passphrase) => report(describeStrength(passphrase)) });
 }

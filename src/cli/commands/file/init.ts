@@ -6,7 +6,7 @@ import type { Credential } from '../../../keyring/credential.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
 import { withKeyFile } from '../../credential/key-out.ts';
 import { describeStrength } from '../../credential/passphrase-strength.ts';
-import { canPrompt, promptSecret } from '../../credential/prompt.ts';
+import { canPrompt } from '../../credential/prompt.ts';
 import {
   adjacentKeyFile,
   adjacentKeyWarning,
@@ -19,8 +19,8 @@ import { FLAGS, flag } from '../../flags/global-flags.ts';
 import { chooseOwnLocation } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import {
+  askNewPassphrase,
   checkLabel,
-  confirmPassphrase,
   keptCredential,
   LABEL_FLAGS,
   makeKeyFileBeside,
@@ -109,12 +109,11 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   const named = namedCredential(flags, env);
   const provided = await provideNamed(named, '--');
   if (provided !== undefined) return provided;
-  const isTyped = named.passphraseFile !== undefined;
-  const question = isTyped ? 'Passphrase' : `Passphrase (leave it empty for the key file ${keyFileBeside(file)})`;
-  const passphrase = canPrompt() ? await promptSecret(question) : '';
-  if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
-  if (isTyped) return keptCredential({ kind: 'passphrase', passphrase });
-  return makeKeyFileBeside(file);
+  if (!canPrompt()) return makeKeyFileBeside(file);
+  const describe = (passphrase: string) => report(describeStrength(passphrase));
+  const ifEmpty = named.passphraseFile === undefined && { ifEmpty: `the key file ${keyFileBeside(file)}` };
+  const passphrase = await askNewPassphrase('Passphrase', { allowWeak, describe, ...ifEmpty });
+  return passphrase === '' ? makeKeyFileBeside(file) : keptCredential({ kind: 'passphrase', passphrase });
 }
 
 /** A fact and a hint for `report`. */
@@ -136,7 +135,7 @@ export function initNotes({ file, keyFile, keyCommand, keyOut }: MadeVault): rea
   return [
     made,
     keyOut === undefined
-      ? ['the API key below is shown once', `keep it in a file, then create an application: ${next}`]
+      ? ['the API key below creates applications', next]
       : [`wrote the API key to ${keyOut}`, `create an application: ${next}`],
   ];
 }

@@ -1,18 +1,18 @@
 import { Fault } from '../../../core/fault.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
-import { canPrompt, confirmLoss, promptSecret } from '../../credential/prompt.ts';
+import { canPrompt } from '../../credential/prompt.ts';
 import { onlyOne } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
-import type { CommandLine } from '../printing.ts';
+import { type CommandLine, confirmed } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 import {
+  askNewCredential,
   checkLabel,
-  confirmPassphrase,
   isUniform,
   LABEL_FLAGS,
   type NewCredential,
@@ -89,8 +89,10 @@ The removed key still opens backups and older copies. \`vault keys rotate --mast
   async prepare(line) {
     const named = namedSlot(line);
     const shown = typeof named === 'number' ? named : `"${named}"`;
-    if (!line.read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${shown} will no longer open this vault.`);
-    return (admin) => admin.removeSlot(named);
+    return async (admin) => {
+      await confirmed(line, `The key of slot ${shown} will no longer open this vault.`);
+      return admin.removeSlot(named);
+    };
   },
 });
 
@@ -130,7 +132,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
       hint: 'set --new-key-file (VAULT_NEW_KEY_FILE), --new-key-command (VAULT_NEW_KEY_COMMAND) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
-  return confirmPassphrase(await promptSecret('New passphrase'), values.weakPassphrase);
+  return askNewCredential('New passphrase', { allowWeak: values.weakPassphrase });
 }
 
 const ROTATE_FLAGS = {
@@ -156,10 +158,9 @@ export const defineKeysRotate = withAdmin({
   view: RESULT_VIEWS.keysRotate,
   help: ROTATE_HELP,
   examples: ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
-  async prepare({ read }) {
-    const { tenant, master, indexes } = read(ROTATE_FLAGS);
+  async prepare(line) {
+    const { tenant, master, indexes } = line.read(ROTATE_FLAGS);
     const tenantId = checkTenantId(tenant);
-    const confirmed = read(FLAGS.confirm).yes;
     return async (admin, opened) => {
       if (master && isUniform(opened.credential)) throw uniformKey();
       // Read the folder first: a failure after the rotation would hide its result.
@@ -169,9 +170,9 @@ export const defineKeysRotate = withAdmin({
         ...(others.length > 0 ? [lostSlots(others)] : []),
         ...(indexes ? ['All fingerprints change. Fingerprints that clients stored no longer match.'] : []),
       ];
-      if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
-      const line = progressLine('resealing');
-      const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
+      if (losses.length > 0) await confirmed(line, losses.join(' '));
+      const progress = progressLine('resealing');
+      const result = await admin.rotate({ tenantId, master, indexes }, progress.show).finally(progress.end);
       if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
       if (snapshots > 0) reportSnapshots(snapshots);
       return result;

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import type { Credential } from '../../../keyring/credential.ts';
+import { KEY_FILE_BYTES } from '../../credential/decode-key.ts';
 import { runKeyCommand } from '../../credential/key-command.ts';
-import { isTypedByHand, promptSecret } from '../../credential/prompt.ts';
+import { isTypedByHand, promptSecret, withTries } from '../../credential/prompt.ts';
 import {
-  KEY_FILE_BYTES,
   keyFileBeside,
   type NamedCredential,
   readKeyFile,
@@ -93,21 +93,40 @@ export function keptCredential(credential: Credential): NewCredential {
   return { credential, removeKeyFile: async () => undefined };
 }
 
+/** How to ask for a new passphrase. */
+interface NewPassphrase {
+  readonly allowWeak: boolean;
+  /** What an empty answer means. By default, it is too weak. */
+  readonly ifEmpty?: string;
+  /** Called with the passphrase before the command asks to repeat it. */
+  readonly describe?: (passphrase: string) => void;
+}
+
 /**
- * Checks the strength of a new passphrase, prompts to repeat it, and resolves to its credential. Rejects with the
- * faults `weak_passphrase` and, when the two differ, `usage`.
+ * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule. Resolves to an empty
+ * text only with `ifEmpty`. Rejects with the faults `weak_passphrase` and, when the two differ, `usage`.
  */
-export async function confirmPassphrase(
-  passphrase: string,
-  allowWeak: boolean,
-  describe?: (passphrase: string) => void,
-): Promise<NewCredential> {
-  const { checkNewPassphrase } = await import('../../../vault/admin.ts');
-  checkNewPassphrase(passphrase, allowWeak);
-  describe?.(passphrase);
-  if ((await promptSecret('Repeat the passphrase')) !== passphrase)
+export async function askNewPassphrase(question: string, how: NewPassphrase): Promise<string> {
+  const { allowWeak, ifEmpty, describe } = how;
+  const { checkNewPassphrase, PASSPHRASE_RULE } = await import('../../../vault/admin.ts');
+  const notes = [
+    ...(allowWeak ? [] : [PASSPHRASE_RULE]),
+    ...(ifEmpty === undefined ? [] : [`leave it empty for ${ifEmpty}`]),
+  ];
+  const message = notes.length === 0 ? question : `${question} (${notes.join('; ')})`;
+  return withTries(['weak_passphrase', 'usage'], async () => {
+    const passphrase = await promptSecret(message);
+    if (passphrase === '' && ifEmpty !== undefined) return passphrase;
+    checkNewPassphrase(passphrase, allowWeak);
+    describe?.(passphrase);
+    if ((await promptSecret('Repeat the passphrase')) === passphrase) return passphrase;
     throw new Fault('usage', 'the two passphrases differ');
-  return keptCredential({ kind: 'passphrase', passphrase });
+  });
+}
+
+/** Prompts as `askNewPassphrase` does. Resolves to the credential. */
+export async function askNewCredential(question: string, how: NewPassphrase): Promise<NewCredential> {
+  return keptCredential({ kind: 'passphrase', passphrase: await askNewPassphrase(question, how) });
 }
 
 export const LABEL_FLAGS = {

@@ -3,7 +3,7 @@ import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { StoreLocation } from '../../../vault/location.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../credential/prompt.ts';
-import { namedCredential } from '../../credential/read-credential.ts';
+import { checkApiKey, namedCredential } from '../../credential/read-credential.ts';
 import { createTextReader } from '../../files/text-reader.ts';
 import { type Environment, FLAGS, type FlagsOf, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
 import { chooseTarget } from '../../flags/target.ts';
@@ -125,7 +125,7 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
   if (flags.apiKey !== undefined) {
     if (flags.apiKey === '-') {
       const text = isTypedByHand('-') ? await promptSecret('API key') : await createTextReader()('--api-key', '-');
-      return { api_key: checkApiKey(text) };
+      return { api_key: checkApiKey('--api-key', text) };
     }
     // Do not print the typed text: it is an API key.
     throw new Fault('usage', '--api-key must be `-`: other users can see the command line', {
@@ -133,17 +133,11 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
     });
   }
   if (flags.apiKeyFile !== undefined) return { api_key_file: absolute('--api-key-file', flags.apiKeyFile) };
-  if (env['VAULT_API_KEY']) return { api_key: checkApiKey(env['VAULT_API_KEY']) };
+  if (env['VAULT_API_KEY']) return { api_key: checkApiKey('VAULT_API_KEY', env['VAULT_API_KEY']) };
   const named = env[FLAGS.key.apiKeyFile.env];
   if (named) return { api_key_file: path.resolve(named) };
   const answer = canPrompt() ? await promptSecret('API key (leave it empty for none)') : '';
-  return answer === '' ? {} : { api_key: checkApiKey(answer) };
-}
-
-function checkApiKey(text: string): string {
-  const key = text.trim();
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
+  return answer === '' ? {} : { api_key: checkApiKey('the answer', answer) };
 }
 
 /** Returns the URL. Throws the fault `usage` for a relative path, because it names another file in each folder. */

@@ -115,8 +115,11 @@ export const defineReset = onFile(
       const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
       const { compact } = line.read(RESET_FLAGS);
       const file = chooseFile(line.flags, line.env, NEW_SCHEMA);
-      await confirmed(line, `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`);
       return async (opened) => {
+        await confirmed(
+          line,
+          `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`,
+        );
         // Check first: otherwise the command would remove the tokens and then fail.
         if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
         const { resetVault } = await import('../../../vault/admin.ts');

@@ -75,11 +75,11 @@ export const defineTenantAccept = withAdmin({
     const tenant = checkTenantId(read({ tenant: TENANT }).tenant);
     const { yes } = read(FLAGS.confirm);
     return async (admin) => {
-      const { tenant_id, findings, accept } = await admin.compareTenant(tenant);
+      const { tenant_id, name, findings, accept } = await admin.compareTenant(tenant);
       if (!yes) {
         reportDifference(tenant_id, findings);
         await confirmLoss(
-          'From now on, the records of the tenant count as they are. Replaced or deleted API keys work again if their rows exist.',
+          `From now on, the records of the tenant ${nameWithId(tenant_id, name)} count as they are: ${countOf(findings)}. Replaced or deleted API keys work again if their rows exist.`,
         );
       }
       await accept();
@@ -87,6 +87,10 @@ export const defineTenantAccept = withAdmin({
     };
   },
 });
+
+const nameWithId = (id: string, name: string | undefined) => (name === undefined ? id : `${name} (${id})`);
+
+const countOf = ({ length }: readonly Finding[]) => (length === 1 ? '1 difference' : `${length} differences`);
 
 function reportDifference(tenantId: string, findings: readonly Finding[]): void {
   const lines = findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));

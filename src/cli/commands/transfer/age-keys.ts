@@ -4,7 +4,7 @@ import { canPrompt, promptSecret } from '../../credential/prompt.ts';
 import { readSecretFile } from '../../files/secret-file.ts';
 import { decodeText } from '../../files/text-reader.ts';
 import { type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
-import { confirmPassphrase, WEAK_PASSPHRASE_FLAGS } from '../keys/new-credential.ts';
+import { askNewPassphrase, WEAK_PASSPHRASE_FLAGS } from '../keys/new-credential.ts';
 import { streamOf } from './age-file.ts';
 
 const PASSPHRASE_FLAG = {
@@ -79,9 +79,9 @@ async function newPassphrase(file: string | undefined, allowWeak: boolean): Prom
       hint: 'set --recipient (VAULT_RECIPIENT), --age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE) or --plaintext',
     });
   }
-  const passphrase = await (file === undefined ? promptSecret('Passphrase for the export') : readPassphrase(file));
-  if (file === undefined) await confirmPassphrase(passphrase, allowWeak);
-  else (await import('../../../vault/admin.ts')).checkNewPassphrase(passphrase, allowWeak);
+  if (file === undefined) return askNewPassphrase('Passphrase for the export', { allowWeak });
+  const passphrase = await readPassphrase(file);
+  (await import('../../../vault/admin.ts')).checkNewPassphrase(passphrase, allowWeak);
   return passphrase;
 }
 

@@ -58,8 +58,8 @@ type CsvFlags = { readonly map?: readonly string[]; readonly type?: string };
 
 const HELP = `
 A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it, or a token with its data from
-\`vault tokens list -o ndjson\`. For a CSV, --type names the token type. A column whose name is a member fills it; --map names
-other columns. The CSV of \`vault export\` needs neither.
+\`vault tokens list -o ndjson\`. A list does not tell masked from revealed data: a row of the type token needs --revealed.
+For a CSV, --type names the token type. A column whose name is a member fills it; --map names other columns. The CSV of \`vault export\` needs neither.
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy
 The API key creates the tokens. The import skips a row if its id belongs to a token with the same contents, which the key must
@@ -68,6 +68,10 @@ import with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
+const REVEALED = {
+  revealed: oneShot('--revealed', 'the file is a list of a key that reveals the data of every token'),
+};
+
 const DRY_RUN = { dryRun: oneShot('--dry-run', 'check and print the request of the first row; send nothing') };
 
 const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
@@ -75,7 +79,15 @@ const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS
 /** `vault import FILE`: creates a token from each row, many at a time. */
 export const defineImport = subcommand<CsvFlags>({
   args: { '<file>': 'the file to import; - for standard input' },
-  flags: { ...IMPORT_FLAGS, map: MAP_FLAG, ...DECRYPT_FLAGS, ...DRY_RUN, ...TARGET_FLAGS, ...FLAGS.output },
+  flags: {
+    ...IMPORT_FLAGS,
+    map: MAP_FLAG,
+    ...REVEALED,
+    ...DECRYPT_FLAGS,
+    ...DRY_RUN,
+    ...TARGET_FLAGS,
+    ...FLAGS.output,
+  },
   help: HELP,
   examples: [
     'vault import tokens.age --identity identity.txt',
@@ -84,7 +96,11 @@ export const defineImport = subcommand<CsvFlags>({
   ],
   async run({ words: [path = ''], flags, env: variables }) {
     const env = await withProfile(flags, variables);
-    const { dryRun: isDryRun, ...read } = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN }, flags, env);
+    const { dryRun: isDryRun, ...read } = readFlags(
+      { ...IMPORT_FLAGS, ...REVEALED, ...DECRYPT_FLAGS, ...DRY_RUN },
+      flags,
+      env,
+    );
     const print = createPrinter(flags, env, isDryRun ? RESULT_VIEWS.dryRun : RESULT_VIEWS.import);
     const toRows = rowReader(path, read, flags, env);
     if (isDryRun) {
@@ -154,7 +170,7 @@ async function firstRequest(rows: AsyncGenerator<ImportRow>, headerPrefix: strin
 /** Returns the function that turns the input's bytes into rows. Throws the fault `usage` before anything is opened. */
 function rowReader(
   path: string,
-  { format: named, type, delimiter }: FlagValues<typeof IMPORT_FLAGS>,
+  { format: named, type, delimiter, revealed }: FlagValues<typeof IMPORT_FLAGS & typeof REVEALED>,
   typed: CsvFlags,
   env: Environment,
 ): (input: InputFile) => AsyncGenerator<ImportRow> {
@@ -177,5 +193,5 @@ function rowReader(
   if (typed.map !== undefined || typed.type !== undefined || 'delimiter' in typed)
     throw new Fault('usage', '--type, --map and --delimiter work only with a CSV');
   const onSkipped = (members: readonly string[]) => report(`read-only members are skipped: ${members.join(', ')}`);
-  return (input) => ndjsonRows(readLines(decodePieces(input.bytes)), onSkipped);
+  return (input) => ndjsonRows(readLines(decodePieces(input.bytes)), { onSkipped, isRevealed: revealed });
 }

@@ -10,20 +10,31 @@ import type { ImportRow } from './import-row.ts';
 /** The reason to reject a row that shows no data, or only a masked form. */
 export const MASKED = 'masked: export with the key of the file';
 
+/** The reason to reject a row whose data may be a masked form: any JSON can be the data of the type. */
+const MAYBE_MASKED = 'perhaps masked: export with the key of the file, or pass --revealed if the list shows the data';
+
 /** The members of a token that no request may set, and that of a masked export. */
 const READ_ONLY: ReadonlySet<string> = new Set([
   ...Object.keys(TOKEN.properties).filter((name) => !Object.hasOwn(CREATE_TOKEN.properties, name)),
   'masked',
 ]);
 
+/** The reading of tokens as a reply shows them. */
+interface ReadOptions {
+  /** Called with the members that are left out. */
+  readonly onSkipped: (members: readonly string[]) => void;
+  /** Whether all rows show their data, which the rows themselves do not tell. */
+  readonly isRevealed: boolean;
+}
+
 /**
  * Yields rows of NDJSON as Create Token bodies. Leaves the read-only members out of a token as a reply shows it, and
  * calls `onSkipped` with their names for the first such row. Marks a row without data, a masked one and the reply of a
- * create as rejected. Throws the fault `invalid_data` for JSON that is not NDJSON, before the first row.
+ * create as rejected; also one that may be masked, unless `isRevealed`. Throws the fault `invalid_data` for JSON that is not NDJSON, before the first row.
  */
 export async function* ndjsonRows(
   rows: AsyncIterable<ImportRow>,
-  onSkipped: (members: readonly string[]) => void,
+  { onSkipped, isRevealed }: ReadOptions,
 ): AsyncGenerator<ImportRow> {
   let isFirst = true;
   let isReported = false;
@@ -38,16 +49,17 @@ export async function* ndjsonRows(
     }
     if (!isReported) onSkipped(skipped);
     isReported = true;
-    yield { ...row, ...withoutReadOnly(token), isRead: true };
+    yield { ...row, ...withoutReadOnly(token, isRevealed), isRead: true };
   }
 }
 
-function withoutReadOnly(token: JsonObject): Pick<ImportRow, 'body' | 'refused'> {
+function withoutReadOnly(token: JsonObject, isRevealed: boolean): Pick<ImportRow, 'body' | 'refused'> {
   const members = memberNames(token).filter((name) => !READ_ONLY.has(name));
   const body = stringifyJson(Object.fromEntries(members.map((name) => [name, token[name] ?? null])));
   // Only the reply of a create or patch shows the expression of the mask, and its data is the masked form.
   const isMasked = !members.includes('data') || members.includes('mask');
-  return { body, ...(isMasked && { refused: MASKED }) };
+  if (isMasked) return { body, refused: MASKED };
+  return { body, ...(token['type'] === 'token' && !isRevealed && { refused: MAYBE_MASKED }) };
 }
 
 /** Returns the object of a row that may have read-only members; undefined for any other row. */

@@ -1,0 +1,29 @@
+import type { VaultHeader } from '../core/ports.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { listSlots } from '../keyring/slots.ts';
+import { openSlot } from '../keyring/unlock-master-key.ts';
+import type { VaultLocation } from './location.ts';
+
+/**
+ * Resolves to a function that rejects with `wrong_credential` for a passphrase that does not open the vault. Rejects
+ * with `wrong_credential` at once if no passphrase opens it. If the vault cannot be opened now, the function accepts
+ * every passphrase: the command that opens the vault reports why.
+ */
+export async function passphraseCheck(location: VaultLocation): Promise<(passphrase: string) => Promise<void>> {
+  const header = await readHeader(location).catch(() => undefined);
+  if (header === undefined) return async () => undefined;
+  const check = async (credential: Credential) => (await openSlot(header, credential)).master.fill(0);
+  if (!listSlots(header).some(({ kind }) => kind === 'passphrase')) await check({ kind: 'passphrase', passphrase: '' });
+  return async (passphrase) => {
+    await check({ kind: 'passphrase', passphrase });
+  };
+}
+
+async function readHeader(location: VaultLocation): Promise<VaultHeader> {
+  const { store, header } =
+    location.store === undefined
+      ? await (await import('../store/sqlite/file/open-vault-file.ts')).openVaultFile(location.file)
+      : await (await import('./open-store.ts')).openStore(location.store);
+  await store.close();
+  return header;
+}
