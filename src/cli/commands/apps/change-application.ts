@@ -149,7 +149,7 @@ async function changeApplication(
   const apiKey = await readApiKey(flags, env);
   const bodyFlags = memberFlags(row).filter((flag) => input.members[flag.name] !== undefined);
   const isEdit = row.cli.command[1] === 'edit';
-  const editor = isEdit && bodyFlags.length === 0 ? (await import('./edit-text.ts')).editorOf(env) : undefined;
+  const editor = isEdit && bodyFlags.length === 0 ? (await import('./edit-json.ts')).editorOf(env) : undefined;
   if (bodyFlags.length === 0 && editor === undefined) {
     const hint = `name a member, such as --${memberFlags(row)[0]?.name}${isEdit ? ', or set EDITOR' : ''}`;
     throw new Fault('usage', 'no member is given', { hint });
@@ -204,7 +204,7 @@ async function changeApplication(
 async function editMembers(editor: string, row: Operation, before: JsonObject): Promise<JsonObject> {
   const names = Object.keys(row.body?.properties ?? {}).filter((member) => before[member] !== undefined);
   const shown = Object.fromEntries(names.map((member) => [member, before[member] ?? null]));
-  const edited = await (await import('./edit-text.ts')).editJson(editor, shown);
+  const edited = await (await import('./edit-json.ts')).editJson(editor, shown);
   if (edited === undefined) return {};
   const all = new Set([...names, ...memberNames(edited)]);
   return Object.fromEntries([...all].map((member) => [member, edited[member]])) as JsonObject;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -13,6 +13,7 @@ import { askYes, canPrompt } from '../../credential/prompt.ts';
 import { reasonOf } from '../../exit/error-reason.ts';
 import { END_SIGNALS, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
+import { writeWholeFile } from '../../files/whole-file.ts';
 import type { Environment } from '../../flags/global-flags.ts';
 import { inTemporaryFolder } from '../dev/temporary-folder.ts';
 
@@ -31,7 +32,7 @@ export function editJson(editor: string, value: JsonObject): Promise<JsonObject 
   return inTemporaryFolder('edit', async (folder) => {
     const file = path.join(folder, 'application.json');
     const before = `${JSON.stringify(JSON.parse(stringifyJson(value)), null, 2)}\n`;
-    writeFileSync(file, before, { flag: 'wx', mode: 0o600 });
+    await writeWholeFile('EDITOR', file, before);
     for (;;) {
       await runEditor(editor, file);
       const text = readFileSync(file, 'utf8');
