@@ -156,7 +156,10 @@ describe('recipes', () => {
     const refused = { exitCode: 1, stdout: '', stderr: expect.stringContaining('ask for a key that may read it') };
     expect(await recipe('exit-codes.sh', ['none'], env)).toMatchObject(refused);
     expect(
-      await recipe('exit-codes.sh', ['none'], { VAULT_URL: 'http://127.0.0.1:1', VAULT_API_KEY: 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo' }),
+      await recipe('exit-codes.sh', ['none'], {
+        VAULT_URL: 'http://127.0.0.1:1',
+        VAULT_API_KEY: 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo',
+      }),
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
