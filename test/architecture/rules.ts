@@ -136,6 +136,7 @@ const LAYERS: readonly Layer[] = [
       'src/paths/',
       'src/vault/vault.ts',
       'src/vault/admin.ts',
+      'src/vault/passphrase-check.ts',
       'src/vault/checks/check-vault-file.ts',
       'src/vault/clock/dev-clock.ts',
       'src/vault/file-commands.ts',

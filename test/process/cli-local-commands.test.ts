@@ -307,7 +307,7 @@ describe('vault serve', () => {
 
 /** The flags that change one call. A forgotten variable must not set them. */
 const ONE_SHOT =
-  /^ *(?:-h, --help|-y, --yes|--(?:plaintext|masked|dry-run|curl|all|follow|abort|keep-source|denied|verify|tenants|github)) /;
+  /^ *(?:-h, --help|-y, --yes|--(?:plaintext|masked|dry-run|curl|all|follow|abort|keep-source|denied|verify|tenants|github|revealed)) /;
 
 describe('the help of the commands without an endpoint', () => {
   it.each(LOCAL_COMMANDS.map(({ words }) => [words.join(' '), words] as const))(

@@ -1,5 +1,5 @@
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
-import { confirmLoss } from '../credential/prompt.ts';
+import { canPrompt, confirmLoss } from '../credential/prompt.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { FLAGS, type FlagRows, readFlags } from '../flags/global-flags.ts';
 import type { ItemPrinter } from '../output/print-items.ts';
@@ -19,6 +19,16 @@ export interface CommandLine extends ParsedLine<object> {
 /** Asks for confirmation of a loss, unless `--yes` is given. Rejects as `confirmLoss` does. */
 export async function confirmed({ read }: Pick<CommandLine, 'read'>, loss: string): Promise<void> {
   if (!read(FLAGS.confirm).yes) await confirmLoss(loss);
+}
+
+/**
+ * Resolves to a function that asks as `confirmed` does, for after the prompt for a passphrase. Without a terminal, rejects
+ * at once, before the vault is opened.
+ */
+export async function confirmation(line: Pick<CommandLine, 'read'>, loss: string): Promise<() => Promise<void>> {
+  if (canPrompt()) return () => confirmed(line, loss);
+  await confirmed(line, loss);
+  return async () => undefined;
 }
 
 /** A subcommand that prints a result. The flags of the output follow its own. */

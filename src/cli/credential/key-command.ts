@@ -12,6 +12,11 @@ const MAX_ERROR_CHARACTERS = 300;
 /** Matches variables of the vault and of PostgreSQL, which may contain secrets. Windows ignores the case of names. */
 const OWN_VARIABLE = /^(?:VAULT_|PG)/i;
 
+/** Returns the environment for a program that must not get the vault's secrets. */
+export function withoutOwnVariables(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN_VARIABLE.test(name)));
+}
+
 /**
  * Resolves to the key that a program prints; the caller wipes the key. Splits the command at blanks and starts no
  * shell. Rejects with `usage` when the program fails or takes 30 s, and with `wrong_credential` when it prints no key.
@@ -45,7 +50,7 @@ async function run(program: string, words: readonly string[], flag: string, prin
   const timer = setTimeout(stop, MAX_SECONDS * 1000);
   process.on('exit', stop);
   try {
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN_VARIABLE.test(name)));
+    const env = withoutOwnVariables();
     // gpg needs the terminal as standard input for its prompt. Do not pass on a pipe: it is the vault's own input.
     const input = process.stdin.isTTY === true ? 'inherit' : 'ignore';
     child = spawn(program, words, { env, stdio: [input, 'pipe', 'pipe'], windowsHide: true });

@@ -79,7 +79,7 @@ export async function readCredential(
   if (keyCommand !== undefined) return readKeyCommand(keyCommand);
   const name = file ?? store?.url.shown ?? '';
   if (!canPrompt()) throw file === undefined ? new Fault('credential_missing', `no key for ${name}`) : noKeyFor(file);
-  const { passphraseCheck } = await import('../../vault/credential-check.ts');
+  const { passphraseCheck } = await import('../../vault/passphrase-check.ts');
   const check = await passphraseCheck(location);
   return withTries(['wrong_credential'], async () => {
     const passphrase = await promptSecret(`Passphrase of ${name}`);

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../../../contract/json.ts';
 import { OPERATIONS, type Operation } from '../../../contract/operations.ts';
 import type { Schema } from '../../../contract/schema.ts';
 import { Fault } from '../../../core/fault.ts';
+import { memberNames } from '../../../core/json/member-names.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { bodyOfFlags, type CommandInput } from '../../derive/assemble-call.ts';
@@ -99,7 +100,7 @@ export const defineAppsRevoke = defineChange({
 /** `vault apps edit`: replaces the named members and keeps the others. */
 export const defineAppsEdit = defineChange({
   words: ['apps', 'edit'],
-  note: 'Keeps every member that no flag names. `vault apps update` replaces all.',
+  note: 'Keeps every member that no flag names. `vault apps update` replaces all. Without flags, opens the members in VISUAL or EDITOR.',
   properties: { name, permissions, rules, can_create_expiring_applications },
   examples: ['vault apps edit backend --name service', 'vault apps edit backend --rule @rules.json'],
   change: (_before, given) => given,
@@ -147,11 +148,14 @@ async function changeApplication(
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
   const bodyFlags = memberFlags(row).filter((flag) => input.members[flag.name] !== undefined);
-  if (bodyFlags.length === 0) {
-    const hint = `name a member, such as --${memberFlags(row)[0]?.name}`;
+  const isEdit = row.cli.command[1] === 'edit';
+  const editor = isEdit && bodyFlags.length === 0 ? (await import('./edit-json.ts')).editorOf(env) : undefined;
+  if (bodyFlags.length === 0 && editor === undefined) {
+    const hint = `name a member, such as --${memberFlags(row)[0]?.name}${isEdit ? ', or set EDITOR' : ''}`;
     throw new Fault('usage', 'no member is given', { hint });
   }
-  const given = objectOf(await bodyOfFlags(row, bodyFlags, input, createTextReader()));
+  const given =
+    editor === undefined ? objectOf(await bodyOfFlags(row, bodyFlags, input, createTextReader())) : undefined;
   const client = await openTarget(target, flags, env, 'many');
   try {
     const read: Call = { operation: 'getApplication', apiKey, params: { id: input.arguments[0] ?? '' }, query: [] };
@@ -161,7 +165,8 @@ async function changeApplication(
       const found = await client.call(named);
       if (found.status >= 400) return reportProblem(found);
       const before = objectOf(found.bodyText);
-      const changed = change(before, given, input.members);
+      const changed =
+        given === undefined ? await editMembers(editor ?? '', row, before) : change(before, given, input.members);
       if (Object.entries(changed).every(([member, value]) => isEqual(value, before[member]))) {
         report('the application already is as requested; nothing was changed');
         await print(found.bodyText ?? '');
@@ -180,7 +185,8 @@ async function changeApplication(
         mediaType: 'application/json',
         bodyText,
       });
-      if (isStale(reply) && attempt < MAX_ATTEMPTS) continue;
+      // An edited text belongs to what was read.
+      if (isStale(reply) && editor === undefined && attempt < MAX_ATTEMPTS) continue;
       if (reply.status >= 400) return reportProblem(reply);
       const held = listOf(before, 'permissions');
       const added = listOf(changed, 'permissions').filter((permission) => !held.includes(permission));
@@ -192,6 +198,16 @@ async function changeApplication(
   } finally {
     await client.close();
   }
+}
+
+/** Opens the members of an application in an editor. Resolves to their new values; undefined for a removed member. */
+async function editMembers(editor: string, row: Operation, before: JsonObject): Promise<JsonObject> {
+  const names = Object.keys(row.body?.properties ?? {}).filter((member) => before[member] !== undefined);
+  const shown = Object.fromEntries(names.map((member) => [member, before[member] ?? null]));
+  const edited = await (await import('./edit-json.ts')).editJson(editor, shown);
+  if (edited === undefined) return {};
+  const all = new Set([...names, ...memberNames(edited)]);
+  return Object.fromEntries([...all].map((member) => [member, edited[member]])) as JsonObject;
 }
 
 function isEqual(a: Json | undefined, b: Json | undefined): boolean {

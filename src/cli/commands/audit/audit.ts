@@ -18,7 +18,7 @@ import { groupDigits } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withAdmin } from '../on-file.ts';
-import { confirmed } from '../printing.ts';
+import { confirmation } from '../printing.ts';
 
 const LIST_FLAGS = {
   limit: flag('--limit <number>', 'the largest number of entries (default: 50)'),
@@ -122,11 +122,12 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
     }
     const path = filePath('--archive', flags.archive);
     if (path === undefined) throw new Fault('usage', '--archive (VAULT_PRUNE_ARCHIVE) must be given');
+    const confirm = await confirmation(
+      { read },
+      `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,
+    );
     return async (admin) => {
-      await confirmed(
-        { read },
-        `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,
-      );
+      await confirm();
       const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
       if (archive !== undefined) {
         return { archive: path, entries: archive.entries, removed, sha256: archive.digest };

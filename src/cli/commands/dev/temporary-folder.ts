@@ -4,20 +4,23 @@ import path from 'node:path';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
+import { atExit } from '../../../paths/at-exit.ts';
 import { isFullDisk, reasonOf } from '../../exit/error-reason.ts';
 
 /** Matches a folder name such as `token-vault-dev-4242-x1Y2z3`: the purpose, the process number, and a random part. */
-const NAME = /^token-vault-(?:dev|backup|doctor)-(\d{1,10})-[A-Za-z0-9]{6}$/;
+const NAME = /^token-vault-(?:dev|backup|doctor|edit)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
 /** The name of a file in the folder that identifies the machine and the PID namespace of its process. */
 const MARK = 'machine';
+
+type Kind = 'dev' | 'backup' | 'edit';
 
 /**
  * Creates a temporary folder (0700) and returns its path. First removes the folders that killed processes left. It
  * removes a folder only if its name and mark match, this user owns it, nobody else can write to it, and its process has
  * ended. Throws the fault `usage` when it cannot create a folder.
  */
-export function makeTemporaryFolder(kind: 'dev' | 'backup'): string {
+export function makeTemporaryFolder(kind: Kind): string {
   removeLeftovers();
   const folder = newFolder(`token-vault-${kind}-${process.pid}-`);
   try {
@@ -28,6 +31,19 @@ export function makeTemporaryFolder(kind: 'dev' | 'backup'): string {
     throw error;
   }
   return folder;
+}
+
+/** Runs `work` with a temporary folder, and removes the folder at the end or when a signal ends the process. */
+export async function inTemporaryFolder<T>(kind: Kind, work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = makeTemporaryFolder(kind);
+  const remove = () => removeFolder(folder);
+  const keep = atExit(remove);
+  try {
+    return await work(folder);
+  } finally {
+    keep();
+    remove();
+  }
 }
 
 function newFolder(prefix: string): string {

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { Credential } from '../../../keyring/credential.ts';
-import { atExit } from '../../../paths/at-exit.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import { keyFileBeside, namedCredential, readCredential } from '../../credential/read-credential.ts';
 import { reasonOf } from '../../exit/error-reason.ts';
@@ -14,7 +13,7 @@ import { parseWhole } from '../../flags/quantities.ts';
 import { chooseFile } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
-import { makeTemporaryFolder, removeFolder } from '../dev/temporary-folder.ts';
+import { inTemporaryFolder } from '../dev/temporary-folder.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { copyProgress } from './copy-progress.ts';
 import { type Checked, checkAndReport, doctorExitCode } from './doctor.ts';
@@ -115,25 +114,12 @@ const PIECE_BYTES = 1024 * 1024;
 
 /** Writes a copy to standard output. Checks it first, in a temporary folder: written bytes cannot be taken back. */
 function backUpToOutput(opened: FileHolderOptions): Promise<undefined> {
-  return inTemporaryFolder(async (folder) => {
+  return inTemporaryFolder('backup', async (folder) => {
     const copy = path.join(folder, 'backup.db');
     await backUp(opened, copy);
     for await (const piece of createReadStream(copy, { highWaterMark: PIECE_BYTES })) await writeOut(piece);
     return undefined;
   });
-}
-
-/** Runs `work` with a temporary folder, and removes the folder at the end or when a signal ends the process. */
-async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = makeTemporaryFolder('backup');
-  const remove = () => removeFolder(folder);
-  const keep = atExit(remove);
-  try {
-    return await work(folder);
-  } finally {
-    keep();
-    remove();
-  }
 }
 
 /** Checks a backup as `vault doctor` checks a vault. */
@@ -162,7 +148,7 @@ const verifiedExitCode = (checked: Checked) =>
  * a mount point: SQLite writes a log beside each file that it opens.
  */
 function withCopy(backup: string, check: (copy: string) => Promise<Checked>): Promise<Checked> {
-  return inTemporaryFolder(async (folder) => {
+  return inTemporaryFolder('backup', async (folder) => {
     const copy = path.join(folder, path.basename(backup));
     for (const suffix of ['', '-wal']) {
       if (!existsSync(backup + suffix)) continue;

@@ -7,7 +7,7 @@ import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
-import { type CommandLine, confirmed } from '../printing.ts';
+import { type CommandLine, confirmation, confirmed } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 import {
@@ -89,8 +89,9 @@ The removed key still opens backups and older copies. \`vault keys rotate --mast
   async prepare(line) {
     const named = namedSlot(line);
     const shown = typeof named === 'number' ? named : `"${named}"`;
+    const confirm = await confirmation(line, `The key of slot ${shown} will no longer open this vault.`);
     return async (admin) => {
-      await confirmed(line, `The key of slot ${shown} will no longer open this vault.`);
+      await confirm();
       return admin.removeSlot(named);
     };
   },

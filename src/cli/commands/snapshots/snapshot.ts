@@ -9,7 +9,7 @@ import { chooseFile, chooseTarget, refuseStore } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { onFile } from '../on-file.ts';
-import { type CommandLine, confirmed, type Printing, printing } from '../printing.ts';
+import { type CommandLine, confirmation, confirmed, type Printing, printing } from '../printing.ts';
 import type { Define } from '../subcommand.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
@@ -115,11 +115,12 @@ export const defineReset = onFile(
       const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
       const { compact } = line.read(RESET_FLAGS);
       const file = chooseFile(line.flags, line.env, NEW_SCHEMA);
+      const confirm = await confirmation(
+        line,
+        `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`,
+      );
       return async (opened) => {
-        await confirmed(
-          line,
-          `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`,
-        );
+        await confirm();
         // Check first: otherwise the command would remove the tokens and then fail.
         if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
         const { resetVault } = await import('../../../vault/admin.ts');
