@@ -85,12 +85,20 @@ export function noKeyFor(file: string): Fault {
   return new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
 }
 
-/** Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`. */
-export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
+/**
+ * Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`; to
+ * undefined if none is named.
+ */
+export async function findApiKey(flags: GlobalFlags, env: Environment): Promise<string | undefined> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
   if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();
-  const key = env['VAULT_API_KEY']?.trim();
-  if (key) return key;
+  return env['VAULT_API_KEY']?.trim() || undefined;
+}
+
+/** Resolves to the API key as `findApiKey` does. Rejects with the fault `usage` if none is named. */
+export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
+  const key = await findApiKey(flags, env);
+  if (key !== undefined) return key;
   throw new Fault('usage', 'an API key is required', {
     hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',
   });

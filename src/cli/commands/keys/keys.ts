@@ -8,7 +8,6 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
 import type { CommandLine } from '../printing.ts';
-import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 import {
   checkLabel,
@@ -134,7 +133,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
 }
 
 const ROTATE_FLAGS = {
-  ...TENANT_FLAGS,
+  ...FLAGS.tenant,
   master: flag(
     '--master',
     'replace the master key, too; only the slot of the given credential remains',
@@ -158,7 +157,6 @@ export const defineKeysRotate = withAdmin({
   examples: ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
   async prepare({ read }) {
     const { tenant, master, indexes } = read(ROTATE_FLAGS);
-    const tenantId = checkTenantId(tenant);
     const confirmed = read(FLAGS.confirm).yes;
     return async (admin, opened) => {
       if (master && isUniform(opened.credential)) throw uniformKey();
@@ -171,7 +169,7 @@ export const defineKeysRotate = withAdmin({
       ];
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
       const line = progressLine('resealing');
-      const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
+      const result = await admin.rotate({ tenantId: tenant, master, indexes }, line.show).finally(line.end);
       if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
       if (snapshots > 0) reportSnapshots(snapshots);
       return result;
