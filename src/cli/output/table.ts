@@ -33,7 +33,12 @@ export async function renderTable(body: Json, view: ResultView, options: RenderO
 
 /** Resolves to the items of several pages as one table. */
 export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Promise<Rendered> {
-  return renderRows(items, view, options, items.length === 0 ? (view.emptyNote ?? 'no items') : countNote(items.length));
+  return renderRows(
+    items,
+    view,
+    options,
+    items.length === 0 ? (view.emptyNote ?? 'no items') : countNote(items.length),
+  );
 }
 
 async function renderRows(
