@@ -16,7 +16,6 @@ export const NOUNS = {
     nouns: { keys: { summary: 'Create, list and delete the API keys of an application', aliases: ['key'] } },
   },
   tenant: { summary: 'Manage tenants', aliases: ['tenants'] },
-  logs: { summary: "List the tenant's audit log" },
   seed: { summary: 'Apply seed files', aliases: ['seeds'] },
   audit: { summary: 'List, verify, export and prune the audit' },
   keys: { summary: 'Manage and rotate the keys of the vault', aliases: ['key'] },
@@ -34,7 +33,7 @@ export const NOUNS = {
 /** The first words in the order of the help, by group. `vault help` leaves out the last group. */
 export const GROUPS = {
   'Start:': ['init', 'serve', 'ui', 'exec', 'wait', 'env'],
-  'Operations, over HTTP or on the file:': ['tokens', 'apps', 'tenant', 'logs', 'usage', 'tokenize', 'detokenize'],
+  'Operations, over HTTP or on the file:': ['tokens', 'apps', 'tenant', 'usage', 'tokenize', 'detokenize'],
   'Data:': ['import', 'export', 'seed'],
   'Operate:': ['audit', 'keys', 'backup', 'restore', 'doctor', 'profile'],
   'Test:': ['dev'],
@@ -46,6 +45,7 @@ export const HIDDEN_GROUP = 'More:';
 
 /** The commands that had other words before the first release, by their old ones. */
 export const RENAMED: Readonly<Record<string, string>> = {
+  logs: 'audit list',
   clock: 'dev clock',
   faults: 'dev faults',
   requests: 'dev requests',

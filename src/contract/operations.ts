@@ -104,6 +104,12 @@ export interface OperationCli {
    * list, and `--if-missing` creates an application only if none has the name.
    */
   readonly byName?: 'filter' | 'if-missing';
+  /** Whether the holder of the vault's key runs the command on a file or a database without an API key. */
+  readonly keyHolder?: true;
+  /** Whether a table shows times with seconds and their zone. */
+  readonly exactTimes?: true;
+  /** The remark on an empty list. */
+  readonly emptyNote?: string;
   /** The members that the CLI asks for in a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];
   /** Complete command lines, which `--help` prints. */

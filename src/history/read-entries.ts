@@ -1,5 +1,5 @@
 import { type Base, readBase } from '../core/audit/base.ts';
-import { BrokenAudit, lastEvents, type PositionedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, lastEvents, type PositionedEvent, type RowRange, walkAudit } from '../core/audit/walk-audit.ts';
 import type { ArchiveFile } from './audit-archive.ts';
 import { type ArchivedRows, type LogParts, prunedMeanwhile, walkLog } from './read-log.ts';
 
@@ -22,16 +22,18 @@ export async function* readEntries(parts: EntryParts, files: readonly ArchiveFil
 
 /**
  * Resolves to at most `limit` of the last entries that match `wanted`, newest first: those of the log, then those of the
- * archives. Checks the links of the archives, and not those of the log. Rejects as `readEntries` throws.
+ * archives. `range` limits only the rows of the log. Checks the links of the archives, and not those of the log. Rejects
+ * as `readEntries` throws.
  */
 export async function lastEntries(
   parts: EntryParts,
   wanted: (positioned: PositionedEvent) => boolean,
   limit: number,
   files: readonly ArchiveFile[],
+  range?: RowRange,
 ): Promise<readonly PositionedEvent[]> {
   const { archives, base } = await openArchives(parts, files);
-  const found = [...(await lastEvents(parts, wanted, limit))];
+  const found = [...(await lastEvents(parts, wanted, limit, range))];
   if (archives.length > 0 && (await readBase(parts)).sequence !== base.sequence) throw prunedMeanwhile();
   for (const archive of archives.toReversed()) {
     if (found.length >= limit) break;

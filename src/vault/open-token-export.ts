@@ -43,7 +43,7 @@ type OpenExportOptions = KeyHolderOptions & {
 export async function openTokenExport({ tenantId, view, ...options }: OpenExportOptions) {
   const opened = options.store === undefined ? await openSmall(options) : await openForKeyHolder(options);
   try {
-    const tenant = await onlyTenant(opened.store, tenantId);
+    const tenant = await onlyTenant(opened, tenantId);
     const { types } = await opened.store.usage(tenant, 0, opened.clock.cutoff());
     const total = types.reduce((sum, { count }) => sum + count, 0);
     return { total, pages: () => exportPages(opened, tenant, view), close: opened.close };

@@ -347,7 +347,7 @@ export function composeVault(parts: VaultParts): Vault {
     issueKey: async (tenantId) => {
       const { onlyTenant } = await import('./tenants/each-tenant.ts');
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
-      const tenant = await onlyTenant(store, tenantId);
+      const tenant = await onlyTenant(context, tenantId);
       return withFreshKeys(keyring, () => issueManagementKey(context, tenant));
     },
     endWaits: () => context.logWatch.end(),

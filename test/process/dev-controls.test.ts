@@ -128,7 +128,7 @@ describe('vault dev clock', () => {
     const response = await fetch(`${url}/dev/reset`, { method: 'POST', headers: { 'svc-api-key': env.VAULT_API_KEY } });
     expect(response.status).toBe(404);
     await daemon.stop();
-    const audit = await place.vault('audit list --file kept.db -o json');
+    const audit = await place.vault('audit list --file kept.db -o ndjson');
     expect(audit.stdout).toContain('"expireToken"');
     expect(await place.vault('doctor --file kept.db')).toMatchObject({ exitCode: 0 });
   });

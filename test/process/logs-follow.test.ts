@@ -18,7 +18,7 @@ function start(cwd: string, words: readonly string[], env: Readonly<Record<strin
   return child;
 }
 
-describe('vault logs list --follow', () => {
+describe('vault audit list --follow', () => {
   const { cwd, vault, init, application } = makePlace();
 
   async function serve(name: string) {
@@ -27,15 +27,15 @@ describe('vault logs list --follow', () => {
     return { child, url: /http:\/\/\S+/.exec(String(line))?.[0] ?? '' };
   }
 
-  it.each(['file', 'daemon'])(
+  it.each(['file', 'daemon', 'holder'])(
     'prints entries as they arrive: %s',
     async (name) => {
       const management = await init(name);
       const key = await application(name, management, 'token:create,token:read');
       const target: Record<string, string> =
-        name === 'file' ? { VAULT_FILE: 'file.db' } : { VAULT_URL: (await serve(name)).url };
-      const watch = { ...target, VAULT_API_KEY: management };
-      const child = start(cwd, ['logs', 'list', '--follow', '--entity-type', 'token'], watch);
+        name === 'daemon' ? { VAULT_URL: (await serve(name)).url } : { VAULT_FILE: `${name}.db` };
+      const watch = { ...target, ...(name !== 'holder' && { VAULT_API_KEY: management }) };
+      const child = start(cwd, ['audit', 'list', '--follow', '--entity-type', 'token'], watch);
       const printed = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
       const next = async () => JSON.parse((await printed.next()).value ?? '{}') as Record<string, unknown>;
       const own = { ...target, VAULT_API_KEY: key };
@@ -69,7 +69,7 @@ describe('vault logs list --follow', () => {
   }, 60_000);
 
   it.each(['--wait 1 --after 1.1', '--start MS4xLjA'])('cannot be combined with %s', async (flag) => {
-    const ran = await vault(`logs list --follow ${flag}`, { VAULT_FILE: 'x.db', VAULT_API_KEY: 'key' });
+    const ran = await vault(`audit list --follow ${flag}`, { VAULT_FILE: 'x.db', VAULT_API_KEY: 'key' });
     expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('only one of --follow and --') });
   });
 });

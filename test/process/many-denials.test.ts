@@ -19,8 +19,8 @@ it('a public key that is denied 2,000 times adds about a hundred entries to the 
   expect(statSync(place.inside('v.db')).size).toBeLessThan(300_000);
 
   const json = async (words: string) => JSON.parse((await place.vault(`audit ${words} -o json`, env)).stdout);
-  const denied: readonly { readonly count?: number }[] = (await json('list --denied --limit 5000')).data;
-  const counts = denied.map(({ count = 1 }) => count);
+  const denied = (await place.vault('audit list --denied --all --field message', env)).stdout.trim().split('\n');
+  const counts = denied.map((message) => Number(/ (\d+) times?:/.exec(message)?.[1] ?? 1));
   // A new minute may have begun. Then there are two counted entries and two hundred others.
   expect(denied.length).toBeLessThanOrEqual(202);
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2_000);
@@ -31,6 +31,4 @@ it('a public key that is denied 2,000 times adds about a hundred entries to the 
   const exported = lines.map((line) => JSON.parse(line)).find(({ count }) => count !== undefined);
   const time = expect.stringMatching(/^\d{4}-/);
   expect(exported).toMatchObject({ action: 'listTokens', status: 403, first_at: time, last_at: time, entities: [] });
-  const table = await place.vault('audit list --denied --limit 1 -o table', env);
-  expect(table.stdout).toMatch(new RegExp(`listTokens +403 +${exported.count} `));
 });

@@ -83,7 +83,7 @@ describe('openVault of the installed package', () => {
       await client.getToken({ params: { id: 'one' } });
       ${end}`;
     const env = { VAULT_FILE: `${name}/v.db`, VAULT_API_KEY: (await run(`${name}/a.mjs`, text)).trim() };
-    const listed = await place.vault('logs list --entity-id one --all --field operation', env);
+    const listed = await place.vault('audit list --entity one --all --field operation', env);
     expect(listed).toMatchObject({ exitCode: 0, stdout: 'getToken\ncreateToken\n' });
   });
 });

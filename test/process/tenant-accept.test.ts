@@ -22,9 +22,9 @@ const FINDING = 'differs from its last change in the audit: an older row was res
 async function expectAccepted(): Promise<void> {
   expect(await place.vault('tenant get --field name', env)).toMatchObject({ exitCode: 0, stdout: 'default\n' });
   expect(await place.vault('doctor --field ok', env)).toMatchObject({ stdout: 'true\n' });
-  const listed = await place.vault('audit list --action acceptTenant --field data', env);
+  const listed = await place.vault('audit list --operation acceptTenant --field data', env);
   // The sums of the records are never shown.
-  expect(JSON.parse(listed.stdout)).toMatchObject([{ action: 'acceptTenant', status: 200, entities: [] }]);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ operation: 'acceptTenant', status: 200, entity_type: 'tenant' }]);
   const again = await place.vault('tenant accept --yes', env);
   expect(again).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('all records of the tenant match') });
 }
@@ -40,7 +40,8 @@ describe('vault tenant accept', () => {
       /vault: confirmation required\nhint: pass --yes to confirm. From now on, the records of the tenant default \([\da-f-]{36}\) count as they are: 1 difference\./,
     );
     expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 9 });
-    expect(await place.vault('audit list --action acceptTenant --field data', env)).toMatchObject({ stdout: '[]\n' });
+    const listed = await place.vault('audit list --operation acceptTenant --field data', { VAULT_FILE: 'v.db' });
+    expect(listed).toMatchObject({ stdout: '[]\n' });
   });
 
   it('writes the entry with --yes, and prints what it accepted', async () => {

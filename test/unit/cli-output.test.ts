@@ -120,18 +120,18 @@ describe('formats', () => {
   });
 
   it('a table of a list shows as many values of a list as fit, and how many more there are; json shows all', async () => {
-    const entities = Array.from({ length: 50 }, (_, at) => `id-${at}`);
+    const members = Array.from({ length: 50 }, (_, at) => `id-${at}`);
     const page = JSON.stringify({
       data: [
-        { sequence: 1, entities },
-        { sequence: 2, entities: ['x'.repeat(300), 'y'] },
+        { action: 1, members },
+        { action: 2, members: ['x'.repeat(300), 'y'] },
       ],
     });
-    const { text } = await render('table', page, RESULT_VIEWS.auditList);
+    const { text } = await render('table', page, RESULT_VIEWS.seedDryRun);
     const [, first = '', second = ''] = text.split('\n');
     expect(first).toMatch(/^1 +id-0, id-1, .*, id-15, … and 34 more$/);
     expect(second).toMatch(/^2 +x{300}, … and 1 more$/);
-    expect((await render('json', page, RESULT_VIEWS.auditList)).text).toBe(`${page}\n`);
+    expect((await render('json', page, RESULT_VIEWS.seedDryRun)).text).toBe(`${page}\n`);
   });
 
   it('a table of a list shows empty members but no empty descriptions', async () => {
@@ -257,7 +257,6 @@ describe('--quiet and --field', () => {
 
   it('prints the name of an object without an id', async () => {
     for (const [view, item, id] of [
-      [RESULT_VIEWS.auditList, '{"sequence":7,"action":"getToken"}', '7'],
       [RESULT_VIEWS.keysList, '{"slot":0,"kind":"key_file"}', '0'],
       [RESULT_VIEWS.snapshotList, '{"name":"seeded","tokens":2}', 'seeded'],
       [RESULT_VIEWS.profileList, '{"name":"here","default":true}', 'here'],

@@ -34,7 +34,6 @@ export const LOCAL_COMMANDS = [
     'keys rotate': ['defineKeysRotate', 'Replace the keys and destroy the old ones'],
   }),
   ...commandsOf(() => import('./audit/audit.ts'), {
-    'audit list': ['defineAuditList', 'List audit entries, newest first'],
     'audit verify': ['defineAuditVerify', 'Verify the chain of audit entries'],
     'audit export': ['defineAuditExport', 'Export the whole audit as NDJSON'],
     'audit prune': ['defineAuditPrune', 'Move old audit entries to an archive'],

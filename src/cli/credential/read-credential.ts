@@ -94,17 +94,24 @@ export function noKeyFor(file: string): Fault {
 }
 
 /**
- * Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`.
- * Rejects with the fault `usage` as `checkApiKey` throws.
+ * Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`; to
+ * undefined if none is named. Rejects with the fault `usage` as `checkApiKey` throws.
  */
-export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
+export async function findApiKey(flags: GlobalFlags, env: Environment): Promise<string | undefined> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
   if (file !== undefined) {
     const text = (await readSecretFile('--api-key-file', file)).toString('utf8');
     return checkApiKey(`--api-key-file: ${file}`, text);
   }
   const key = env['VAULT_API_KEY']?.trim();
-  if (key) return checkApiKey(process.env['VAULT_API_KEY'] ? 'VAULT_API_KEY' : 'the API key of the profile', key);
+  if (!key) return undefined;
+  return checkApiKey(process.env['VAULT_API_KEY'] ? 'VAULT_API_KEY' : 'the API key of the profile', key);
+}
+
+/** Resolves to the API key as `findApiKey` does. Rejects with the fault `usage` if none is named. */
+export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
+  const key = await findApiKey(flags, env);
+  if (key !== undefined) return key;
   throw new Fault('usage', 'an API key is required', {
     hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',
   });

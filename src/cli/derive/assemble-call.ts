@@ -4,7 +4,7 @@ import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../../contract/patterns.t
 import { Fault } from '../../core/fault.ts';
 import type { ReadText } from '../files/text-reader.ts';
 import { type Clearing, readClearing } from './clearing.ts';
-import { flagToJson, splitLists, splitPair } from './flag-to-json.ts';
+import { flagToJson, splitLists, splitPair, timeOfAge } from './flag-to-json.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 import { wrongMember } from './wrong-member.ts';
 
@@ -66,6 +66,7 @@ function pathParams(row: Operation, values: readonly string[]): Readonly<Record<
 }
 
 function queryEntries(flag: MemberFlag, typed: readonly string[]): readonly (readonly [string, string])[] {
+  if (flag.kind === 'age') return typed.map((value) => [flag.member, timeOfAge(flag, value)] as const);
   if (flag.kind !== 'pairs') return splitLists(flag, typed).map((value) => [flag.member, value] as const);
   return typed.map((pair) => {
     const [name, value] = splitPair(flag, pair);

@@ -11,8 +11,8 @@ import type { FlagKind, MemberFlag } from './member-flags.ts';
 import { shorthandToJson } from './shorthand.ts';
 import { wrongMember } from './wrong-member.ts';
 
-/** Matches a duration from now, such as `90m`. Other text is passed on to the API, which checks times. */
-const FROM_NOW = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
+/** Matches a duration from or before now, such as `90m`. Other text is passed on to the API, which checks times. */
+const DURATION = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
@@ -23,11 +23,12 @@ type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Prom
 const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
   time: ({ name }, typed) => {
-    const isFromNow = FROM_NOW.test(typed);
+    const isFromNow = DURATION.test(typed);
     return JSON.stringify(
       isFromNow ? formatInstant(Math.round(wallTime() + parseDuration(`--${name}`, typed))) : typed,
     );
   },
+  age: (flag, typed) => JSON.stringify(timeOfAge(flag, typed)),
   text: async (flag, typed, read) => {
     const text = withoutLineEnd(await read(`--${flag.name}`, typed), typed);
     // Reject empty standard input, because the command before the pipe has probably failed.
@@ -76,6 +77,11 @@ export async function flagToJson(
 export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readonly string[]): readonly string[] {
   const known: readonly unknown[] = schema.items?.enum ?? [];
   return typed.flatMap((one) => (one.split(',').every((word) => known.includes(word)) ? one.split(',') : [one]));
+}
+
+/** Returns the time of an age such as `15m`, and other text unchanged: the API checks it. */
+export function timeOfAge({ name }: Pick<MemberFlag, 'name'>, typed: string): string {
+  return DURATION.test(typed) ? formatInstant(Math.round(wallTime() - parseDuration(`--${name}`, typed))) : typed;
 }
 
 /** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `invalid_request`. */

@@ -7,13 +7,14 @@ import { allowsNull, typeOf, wordsOf } from './shorthand.ts';
  * How the word after a flag becomes a value:
  * - `literal`: the word is the string.
  * - `time`: the word is the string, or a duration from now.
+ * - `age`: the word is the string, or a duration before now.
  * - `number`, `boolean`: the word is the JSON value.
  * - `json`: the word is JSON, `@file`, or `-` for standard input.
  * - `text`: like `json`, but the text is a plain string.
  * - `pairs`: each word `k=v` is a member of an object of strings.
  * - `shorthand`: like `json`, or words `name=value` that describe one object.
  */
-export type FlagKind = 'literal' | 'time' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
+export type FlagKind = 'literal' | 'time' | 'age' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
 
 /** One flag of an operation's subcommand, derived from one property of the row's schemas. */
 export interface MemberFlag {
@@ -35,6 +36,13 @@ export interface MemberFlag {
 
 /** Members whose value is any JSON but often plain text, with the name of the flag for plain text. */
 const TEXT_ALTERNATIVES: Readonly<Record<string, string>> = { data: 'text' };
+
+/** The members that accept durations, too. */
+const TIME_KINDS: Readonly<Record<string, 'time' | 'age'>> = {
+  expires_at: 'time',
+  start_date: 'age',
+  end_date: 'age',
+};
 
 /** Returns the flags of an operation: the query's and then the body's, each in the order of the schema. */
 export function memberFlags(operation: Operation): readonly MemberFlag[] {
@@ -62,7 +70,7 @@ function flagsOfMember(
   rename: string | undefined,
 ): readonly MemberFlag[] {
   const repeatable = typeOf(schema) === 'array';
-  const kind = member === 'expires_at' ? 'time' : repeatable ? itemKind(schema.items ?? {}) : kindOf(schema);
+  const kind = TIME_KINDS[member] ?? (repeatable ? itemKind(schema.items ?? {}) : kindOf(schema));
   const flag: MemberFlag = {
     name: rename ?? member.replaceAll('_', '-'),
     member,
@@ -144,6 +152,7 @@ function tellsRange({ description = '', minimum, maximum }: Schema): boolean {
 
 function howToGive(schema: Schema, kind: FlagKind): string {
   if (kind === 'time') return 'Also accepts a duration from now: 90m, 12h, 30d.';
+  if (kind === 'age') return 'Also accepts an age: 15m, 24h, 30d.';
   if (kind === 'json') return 'JSON, @file, or - for standard input.';
   if (kind === 'shorthand') {
     return `Repeatable: JSON, @file, or the words ${wordsOf(schema.items ?? {})}.`;

@@ -29,6 +29,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   }
   if (takesAll(row)) addFlags(command, FLAGS.list);
   if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
+  if (row.cli.keyHolder) addFlags(command, { ...FLAGS.tenant, ...FLAGS.archive });
   if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
   command.optionsGroup('Options:');
   addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
@@ -127,12 +128,15 @@ function addOnce(command: Command, words: string, help: string): void {
 const IDEMPOTENCY_HELP =
   'a repeated request with this key within 24 hours changes nothing and returns the record as it is now';
 
+const HOLDER_HELP =
+  "On a file or a database without an API key, the holder of the vault's key reads the entries of every tenant.";
 const NAME_HELP = 'only applications with this name; reads all pages, like --all';
 const IF_MISSING_HELP = 'create nothing if an application has this name; print that application';
 
 const PLACEHOLDERS = {
   literal: '<text>',
   time: '<time>',
+  age: '<time>',
   text: '<text>',
   number: '<number>',
   boolean: '[bool]',
@@ -182,6 +186,7 @@ function sharedHelp({ row, sharing: { flag, isAbsent } }: SharingOperation): str
 function afterHelp(row: Operation, shared?: SharingOperation): string {
   const facts = [
     ...(row.note === undefined ? [] : [row.note]),
+    ...(row.cli.keyHolder === undefined ? [] : [HOLDER_HELP]),
     row.permission === undefined ? 'Needs any valid API key.' : `Needs the permission ${row.permission}.`,
     `In the API: ${row.method} ${row.path}.`,
     ...(shared === undefined ? [] : [sharedHelp(shared)]),

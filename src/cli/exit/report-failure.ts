@@ -161,6 +161,8 @@ function isCommanderError(error: unknown): error is UsageError {
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '-v'": 'vault --version',
+  "unknown option '--action'": 'did you mean --operation?',
+  "unknown option '--application'": 'did you mean --actor?',
 };
 
 /** Matches the superfluous words in commander's message. A word may be a secret. */

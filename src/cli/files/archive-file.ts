@@ -2,7 +2,6 @@ import { createReadStream, lstatSync } from 'node:fs';
 import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
 import type { ArchiveFile } from '../../history/audit-archive.ts';
-import { flag } from '../flags/global-flags.ts';
 import { filePath } from './output-path.ts';
 import { writeWholeFile } from './whole-file.ts';
 
@@ -10,14 +9,6 @@ import { writeWholeFile } from './whole-file.ts';
 const MAX_LINE = 16 * 1024 * 1024;
 
 const HINT = 'name a file that `vault audit prune` wrote';
-
-/** The flag of commands that read the archives of all pruned entries. */
-export const ARCHIVE_FLAGS = {
-  archive: flag(
-    '--archive <path...>',
-    'an archive from `vault audit prune` to read, too; repeatable (comma-separated in VAULT_ARCHIVE)',
-  ),
-};
 
 /** Returns the archives that the flag names, in any order. Throws the fault `usage` for `-`. */
 export function archiveFiles(paths: readonly string[]): readonly ArchiveFile[] {

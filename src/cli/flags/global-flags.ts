@@ -96,6 +96,15 @@ export const FLAGS = {
   keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
   /** The flag for the seed number of ids, keys and test data. */
   seed: { seed: flag('--seed <number>', 'a number for predictable ids, keys and test data; only for test vaults') },
+  /** The flag of commands that work on all tenants unless it names one. */
+  tenant: { tenant: flag('--tenant <name>', 'only this tenant, by name or id', 'VAULT_TENANT_ID') },
+  /** The flag of commands that read the archives of all pruned entries. */
+  archive: {
+    archive: flag(
+      '--archive <path...>',
+      'an archive from `vault audit prune` to read, too; repeatable (comma-separated in VAULT_ARCHIVE)',
+    ),
+  },
   /** The flag that skips the confirmation of a command. */
   confirm: { yes: oneShot('-y, --yes', 'skip the confirmation') },
 } as const satisfies Record<string, FlagRows>;
@@ -142,6 +151,9 @@ export type KeyOutFlags = FlagsOf<typeof FLAGS.keyOut>;
 export type OperationFlags = FlagsOf<
   typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.keyOut
 >;
+
+/** The flags of a command that the holder of the vault's key runs without an API key. */
+export type HolderFlags = FlagsOf<typeof FLAGS.tenant & typeof FLAGS.archive>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -10,23 +10,44 @@ import { selectField } from '../output/select-field.ts';
 
 const SIZE = 100;
 
+/** The query parameter with the calling application of log entries. */
+const ACTOR = 'actor_id';
+
+const ACTOR_HINT = 'list them with `vault apps list`; name a deleted application by its id';
+
+/**
+ * Returns the name by which a call names an application: in its path, in its body, or as the actor of log entries.
+ * Returns undefined for an id.
+ */
+export function applicationName(call: Call): string | undefined {
+  const name = call.params['id'] ?? actorOf(call) ?? bodyOf(call)['application_id'];
+  return typeof name !== 'string' || new RegExp(UUID).test(name) ? undefined : name;
+}
+
 /**
  * Resolves to the call with the application's id instead of its name, or to the problem of the
  * lookup. Rejects with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
  */
 export async function resolveApplication(client: Client, call: Call): Promise<Call | Reply> {
-  const inPath = call.params['id'];
-  const body = inPath === undefined ? bodyOf(call) : undefined;
-  const name = inPath ?? body?.['application_id'];
-  if (typeof name !== 'string' || new RegExp(UUID).test(name)) return call;
+  const name = applicationName(call);
+  if (name === undefined) return call;
   const found = await findByName(client, call.apiKey, name);
   if (found === undefined) {
-    throw new Fault('not_found', 'no application has this id or name', { hint: 'list them with `vault apps list`' });
+    throw new Fault('not_found', 'no application has this id or name', {
+      hint: actorOf(call) === undefined ? 'list them with `vault apps list`' : ACTOR_HINT,
+    });
   }
   if ('status' in found) return found;
   const id = String(selectField(found.application, ['id']));
-  if (body === undefined) return { ...call, params: { ...call.params, id } };
-  return { ...call, bodyText: stringifyJson({ ...body, application_id: id }) };
+  if (call.params['id'] !== undefined) return { ...call, params: { ...call.params, id } };
+  if (call.bodyText !== undefined) {
+    return { ...call, bodyText: stringifyJson({ ...bodyOf(call), application_id: id }) };
+  }
+  return { ...call, query: call.query.map(([member, value]) => [member, member === ACTOR ? id : value] as const) };
+}
+
+function actorOf({ query }: Call): string | undefined {
+  return query.find(([member]) => member === ACTOR)?.[1];
 }
 
 /** Returns the body of a call; an object without members for a malformed body, which the target reports. */

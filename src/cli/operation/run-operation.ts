@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import type { Call, Client } from '../../contract/call.ts';
+import type { Call, Client, Reply } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
+import type { Credential } from '../../keyring/credential.ts';
 import { canPrompt } from '../credential/prompt.ts';
-import { readApiKey, readCredential } from '../credential/read-credential.ts';
+import { findApiKey, readApiKey, readCredential } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
 import { takesAll } from '../derive/member-flags.ts';
 import { memberNamer } from '../derive/name-member.ts';
@@ -17,11 +18,12 @@ import {
   FLAGS,
   flagValue,
   type GlobalFlags,
+  type HolderFlags,
   isSwitchedOn,
   type OperationFlags,
   typedFlags,
 } from '../flags/global-flags.ts';
-import { chooseTarget, locationOf, openTarget } from '../flags/target.ts';
+import { chooseTarget, locationOf, openTarget, type Target } from '../flags/target.ts';
 import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
@@ -30,7 +32,7 @@ import { withProfile } from '../profiles/with-profile.ts';
 /** Runs the operation of a command line. Resolves to the exit code. Checks what it can before it sends anything. */
 export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
-  const flags = typedFlags<OperationFlags>(command);
+  const flags = typedFlags<OperationFlags & HolderFlags>(command);
   const env = await withProfile(flags, process.env);
   const follow = wantsFollow(row, flags, env, typed);
   const all = wantsAll(row, flags, env, typed);
@@ -43,19 +45,21 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
-      for (const call of await assembleCalls(id, input)) await showRequest(call, shown, flags, env);
+      const calls = await lookUpNames(row, await assembleCalls(id, input), flags, env);
+      if ('status' in calls) return reportProblem(calls, memberNamer(id, input));
+      for (const call of calls) await showRequest(call, shown, flags, env);
       return 0;
     } catch (error) {
       return reportFailure(error, env, memberNamer(id, input));
     }
   }
 
-  const view = viewOf(row);
+  const view = viewOf(row, typed.members['after'] === undefined);
   if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(flags, env);
   const print = many ? undefined : createPrinter(flags, env, view);
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
-  const apiKey = await readApiKey(flags, env);
+  const apiKey = await keyFor(row, target, flags, env);
   // A form is long: ask for the passphrase first, and find out whether it is right.
   const credential =
     target.kind !== 'remote' && isForm(row, typed) ? await readCredential(locationOf(target), flags, env) : undefined;
@@ -67,18 +71,10 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const consequence = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes) ? undefined : row.cli.confirm;
   // Without a terminal, fail before the vault is opened.
   if (consequence !== undefined && !canPrompt()) await confirm(consequence, calls);
-  const client = await openTarget(target, flags, env, many || calls.length > 1 ? 'many' : 'one', { credential });
+  const client = await openClient(target, apiKey, flags, env, { all, many: many || calls.length > 1, credential });
+  const ofApplications = namesApplication(row);
   try {
-    if (listPrinter !== undefined && follow) {
-      return await (await import('./follow-list.ts')).followList(client, call, listPrinter, nameMember);
-    }
-    if (listPrinter !== undefined) {
-      const { onlyName } = input;
-      const isWanted = (item: Json) => onlyName === undefined || selectField(item, ['name']) === onlyName;
-      return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember, isWanted);
-    }
     if (row.cli.several) {
-      const ofApplications = namesApplication(row);
       return await (await import('./call-each.ts')).callEach(client, {
         calls,
         ofApplications,
@@ -86,20 +82,29 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
         nameMember,
       });
     }
+    const named = ofApplications
+      ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
+      : call;
+    if ('status' in named) return reportProblem(named, nameMember);
+    if (listPrinter !== undefined && follow) {
+      return await (await import('./follow-list.ts')).followList(client, named, listPrinter, nameMember);
+    }
+    if (listPrinter !== undefined) {
+      const { onlyName } = input;
+      const isWanted = (item: Json) => onlyName === undefined || selectField(item, ['name']) === onlyName;
+      return await (await import('./list-all.ts')).listAll(client, named, listPrinter, nameMember, isWanted);
+    }
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
     const keyFile =
       keyOut === undefined ? undefined : await (await import('../credential/key-out.ts')).reserveKeyFile(keyOut);
     try {
-      const named = namesApplication(row)
-        ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
-        : call;
-      if (consequence !== undefined && !('status' in named)) await confirm(consequence, [named], client);
+      if (consequence !== undefined) await confirm(consequence, [named], client);
       const existing = input.ifMissing
         ? await (await import('./resolve-application.ts')).existingApplication(client, call)
         : undefined;
-      const rights = row.cli.replacesRights && !('status' in named) ? await import('./removed-rights.ts') : undefined;
-      const before = 'status' in named ? undefined : await rights?.readBefore(client, named);
-      const reply = existing ?? ('status' in named ? named : await client.call(named));
+      const rights = row.cli.replacesRights ? await import('./removed-rights.ts') : undefined;
+      const before = await rights?.readBefore(client, named);
+      const reply = existing ?? (await client.call(named));
       if (reply.status >= 400) return reportProblem(reply, nameMember);
       if (existing !== undefined) {
         report('an application has this name; nothing was created', 'create another key with `vault apps keys create`');
@@ -117,6 +122,72 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     } finally {
       await keyFile?.discard();
     }
+  } finally {
+    await client.close();
+  }
+}
+
+/**
+ * Resolves to the API key of the calls; to undefined if there is none and the holder of the vault's key calls. Rejects
+ * with the fault `usage` for a missing key, and for the flags of the holder with a key.
+ */
+async function keyFor(
+  row: Operation,
+  target: Target,
+  flags: GlobalFlags & HolderFlags,
+  env: Environment,
+): Promise<string | undefined> {
+  const apiKey =
+    row.cli.keyHolder && target.kind !== 'remote' ? await findApiKey(flags, env) : await readApiKey(flags, env);
+  const flag = (['tenant', 'archive'] as const).find((name) => flags[name] !== undefined);
+  if (!row.cli.keyHolder || flag === undefined || apiKey === undefined) return apiKey;
+  throw new Fault('usage', `--${flag} works only without an API key, which reads the log of its own tenant`, {
+    hint: 'name a file or a database, and unset VAULT_API_KEY and VAULT_API_KEY_FILE',
+  });
+}
+
+/** Opens the target: for the holder of the vault's key if there is no API key. */
+async function openClient(
+  target: Target,
+  apiKey: string | undefined,
+  flags: GlobalFlags & HolderFlags,
+  env: Environment,
+  {
+    all,
+    many,
+    credential,
+  }: { readonly all: boolean; readonly many: boolean; readonly credential?: Credential | undefined },
+): Promise<Client> {
+  if (apiKey !== undefined || target.kind === 'remote') {
+    return openTarget(target, flags, env, many ? 'many' : 'one', { credential });
+  }
+  return (await import('./open-holder.ts')).openHolder(target, flags, env, all);
+}
+
+/**
+ * Resolves to calls that name applications by their ids, or to the problem of a lookup. Opens the vault only if a call
+ * has a name.
+ */
+async function lookUpNames(
+  row: Operation,
+  calls: readonly Call[],
+  flags: GlobalFlags & HolderFlags,
+  env: Environment,
+): Promise<readonly Call[] | Reply> {
+  if (!namesApplication(row)) return calls;
+  const { applicationName, resolveApplication } = await import('./resolve-application.ts');
+  if (calls.every((call) => applicationName(call) === undefined)) return calls;
+  const target = chooseTarget(flags, env);
+  const apiKey = await keyFor(row, target, flags, env);
+  const client = await openClient(target, apiKey, flags, env, { all: false, many: true });
+  try {
+    const named: Call[] = [];
+    for (const call of calls) {
+      const found = await resolveApplication(client, { ...call, apiKey });
+      if ('status' in found) return found;
+      named.push({ ...found, apiKey: undefined });
+    }
+    return named;
   } finally {
     await client.close();
   }
@@ -146,9 +217,10 @@ function refuseLostKey(flags: OperationFlags & GlobalFlags, env: Environment): v
   });
 }
 
-/** Returns whether a call names an application, in its path or in its body. */
-function namesApplication({ path, body }: Operation): boolean {
-  return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
+/** Returns whether calls name an application: in the path, in the body, or as an actor. */
+function namesApplication({ path, body, query }: Operation): boolean {
+  const isMember = body?.properties?.['application_id'] ?? query?.properties?.['actor_id'];
+  return path.startsWith('/applications/{id}') || isMember !== undefined;
 }
 
 /** Warns about permissions in a body that allow more than their names suggest. */
@@ -165,8 +237,8 @@ function isOnlyList(result: Operation['result'], [column = '', ...others]: reado
   return others.length === 0 && result?.properties?.[column]?.items?.type === 'object';
 }
 
-/** Returns the view of an operation's results. */
-export function viewOf(row: Operation): ResultView {
+/** Returns the view of an operation's results. A poll for newer items needs no remark that there are none. */
+export function viewOf(row: Operation, remarksEmpty = true): ResultView {
   const { result, cli } = row;
   const isArray = result?.type === 'array';
   const list = isArray || Object.hasOwn(result?.properties ?? {}, 'pagination');
@@ -178,6 +250,8 @@ export function viewOf(row: Operation): ResultView {
     ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
     ...(isOnlyList(result, cli.columns) && { nested: cli.columns[0] ?? '' }),
     ...(cli.holdsTokens && { holdsTokens: true }),
+    ...(cli.exactTimes && { exactTimes: true }),
+    ...(remarksEmpty && cli.emptyNote !== undefined && { emptyNote: cli.emptyNote }),
   };
 }
 

@@ -86,7 +86,8 @@ export function createItemPrinter(
     /** Prints the text after the last item. */
     async end(): Promise<void> {
       const rendered = (await end?.(isEmpty)) ?? '';
-      const { text, note: word = undefined }: Rendered = typeof rendered === 'string' ? { text: rendered } : rendered;
+      const { text, note: word = isEmpty ? view.emptyNote : undefined }: Rendered =
+        typeof rendered === 'string' ? { text: rendered } : rendered;
       if (text !== '') await write(text);
       if (word !== undefined) note(word);
     },

@@ -8,9 +8,16 @@ import { MachineDate } from '../../core/timers.ts';
 /** The depth down to which nested members get rows of their own. */
 const ROW_DEPTH = 3;
 
+/** The precision of a time; with seconds, it has its zone, too. */
+type Precision = 'minutes' | 'seconds';
+
 /** Returns a value as text for a table cell: `number: XXXX4242, cvc: 123`. Omits the names for objects in an array. */
-export function briefText(value: Json | undefined, schema: Schema | undefined): string {
-  if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, 'minutes');
+export function briefText(
+  value: Json | undefined,
+  schema: Schema | undefined,
+  precision: Precision = 'minutes',
+): string {
+  if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, precision);
   if (isJsonArray(value)) {
     const texts = value.map((item) => (isJsonObject(item) ? valuesOf(item) : inline(item)));
     return fewOf(texts, value.some(isJsonObject) ? '; ' : ', ');
@@ -59,7 +66,7 @@ export function memberSchema(schema: Schema | undefined, name: string): Schema |
 }
 
 /** Formats a time of the API in this machine's zone; other text stays unchanged. */
-function localTime(text: string, precision: 'minutes' | 'seconds'): string {
+function localTime(text: string, precision: Precision): string {
   const time = new MachineDate(text);
   if (Number.isNaN(time.getTime())) return text;
   const two = (part: number) => String(Math.trunc(part)).padStart(2, '0');

@@ -7,9 +7,9 @@ import {
   asObject,
   cellText,
   type Format,
-  firstPageNote,
   idPathOf,
   itemsOf,
+  listNote,
   type Rendered,
   type RenderOptions,
   type ResultView,
@@ -65,9 +65,10 @@ export async function renderResult(
   if (nested !== undefined && !showing.quiet && (showing.format === 'table' || showing.format === 'csv')) {
     return renderNested(parseJson(bodyText), nested, view, showing.format, options);
   }
-  const rendered = showing.quiet ? renderIds(bodyText, view) : RENDERERS[showing.format](bodyText, view, options);
-  const note = view.list ? firstPageNote(parseJson(bodyText)) : undefined;
-  return note === undefined ? rendered : { note, ...(await rendered) };
+  const { text, note = view.list ? listNote(parseJson(bodyText), view) : undefined } = showing.quiet
+    ? renderIds(bodyText, view)
+    : await RENDERERS[showing.format](bodyText, view, options);
+  return { text, note };
 }
 
 /** Resolves to the items of the only list of a result. A remark has the other members. */

@@ -22,6 +22,10 @@ export interface ResultView {
   readonly nested?: string;
   /** Whether the result is a document with tokens at any depth, whose ids `--quiet` prints. */
   readonly holdsTokens?: boolean;
+  /** Whether a table shows times with seconds and their zone. */
+  readonly exactTimes?: boolean;
+  /** The remark on an empty list. */
+  readonly emptyNote?: string;
 }
 
 /** A rendered result: text for stdout, and a remark for stderr. */
@@ -47,6 +51,13 @@ export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonl
 export function tokensIn(body: Json): readonly Json[] {
   if (typeof selectField(body, ['id']) === 'string') return [body];
   return Array.isArray(body) || isJsonObject(body) ? Object.values(body).flatMap(tokensIn) : [];
+}
+
+/** Returns a note that a first page is not the whole list, or that the list is empty; undefined for any other body. */
+export function listNote(body: Json, { emptyNote }: ResultView): string | undefined {
+  const isEmpty = itemsOf(body, { list: true }).length === 0;
+  if (isEmpty && selectField(body, ['pagination', 'next']) === undefined && emptyNote !== undefined) return emptyNote;
+  return firstPageNote(body);
 }
 
 /** Returns a note that a first page is not the whole list; undefined for any other body. */

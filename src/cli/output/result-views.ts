@@ -39,24 +39,6 @@ const DAMAGED = { damaged: array(TEXT) };
 const CHECKED = object(numbers('tenants', 'applications', 'tokens', 'audit_entries'));
 const FINDING = object(texts('table', 'id', 'what'));
 const SIZES = { bytes_before: NUMBER, bytes_after: NUMBER };
-const AUDIT_ENTRY = {
-  sequence: TEXT,
-  at: TIME,
-  action: TEXT,
-  status: NUMBER,
-  revealed: FLAG,
-  count: NUMBER,
-  first_at: TIME,
-  last_at: TIME,
-  application_id: TEXT,
-  actor_name: TEXT,
-  actor_key_id: TEXT,
-  tenant_id: TEXT,
-  peer: TEXT,
-  revision: NUMBER,
-  entities: array(TEXT),
-  names: array(TEXT),
-};
 const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, refused: TEXT };
 const { api_key: _, ...PROFILE_TEXTS } = PROFILE_VARIABLES;
 const PROFILE = { name: TEXT, default: FLAG, ...texts(...Object.keys(PROFILE_TEXTS)), keeps_api_key: FLAG };
@@ -122,10 +104,6 @@ export const RESULT_VIEWS = {
     checked: CHECKED,
     findings: array(FINDING),
     notices: array(TEXT),
-  }),
-  auditList: list(AUDIT_ENTRY, {
-    columns: ['sequence', 'at', 'action', 'status', 'revealed', 'count', 'application_id', 'entities'],
-    idMember: 'sequence',
   }),
   auditVerify: one(
     {

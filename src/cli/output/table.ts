@@ -34,7 +34,12 @@ export async function renderTable(body: Json, view: ResultView, options: RenderO
 
 /** Resolves to the items of several pages as one table. */
 export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Promise<Rendered> {
-  return renderRows(items, view, options, items.length === 0 ? 'no items' : countNote(items.length));
+  return renderRows(
+    items,
+    view,
+    options,
+    items.length === 0 ? (view.emptyNote ?? 'no items') : countNote(items.length),
+  );
 }
 
 async function renderRows(
@@ -47,7 +52,13 @@ async function renderRows(
   const columns = items.length === 0 ? view.columns : used;
   const schemas = columns.map((column) => columnSchema(view, column));
   const rows = items.map((item) =>
-    columns.map((column, at) => steady(stripControlCharacters(briefText(cellValue(item, column), schemas[at])))),
+    columns.map((column, at) =>
+      steady(
+        stripControlCharacters(
+          briefText(cellValue(item, column), schemas[at], view.exactTimes ? 'seconds' : 'minutes'),
+        ),
+      ),
+    ),
   );
   const lines = [columns.map((column) => column.toUpperCase()), ...rows];
   const natural = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));

@@ -1,3 +1,4 @@
+import type { QueryOf } from '../../contract/operations.ts';
 import { PAGE_QUERY } from '../../contract/page.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import { isExpired } from '../is-expired.ts';
@@ -7,23 +8,43 @@ import { invalid, Problem } from '../problem.ts';
 import { runningTime } from '../running-time.ts';
 import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
-import { logCursor, parseLogCursor, parseLogId } from './log-position.ts';
-import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
+import { type LogPosition, logCursor, parseLogCursor, parseLogId } from './log-position.ts';
+import type { AuditReads } from './ports.ts';
+import { type FoundLog, type LogFilters, searchLog } from './search-log.ts';
 
 /** The number of the last entry of the last page that has a number. */
 const MAX_PAGED = 10_000;
 
 /** Lists the audit log of the tenant (search-and-batches.md §7). */
 export const listLogs: Handler<'listLogs'> = async ({ query }, caller, context) => {
-  const { page, size = PAGE_QUERY.size.default, start, after, wait = 0, start_date, end_date, operation } = query;
+  const { wait = 0 } = query;
+  const question = { ...logFiltersOf(query), tenant_id: caller.tenant.record.id };
+  // Write the waiting events, so that the list includes the latest reads. A vault that accepts no writes still answers.
+  await context.audit.settle().catch(() => undefined);
+  const { account, tenant, work } = caller;
+  const watching = { account, tenant_id: tenant.record.id, isAbandoned: work.isAbandoned };
+  const found = await untilFound(question.after, wait * 1000, {
+    store: context.store,
+    search: (after) => searchLog(context, { ...question, after }, () => work.next()),
+    async changed(sequence, ms) {
+      const isEnded = await context.logWatch.changed(sequence, ms, watching);
+      work.endIfAbandoned();
+      return (await isUnchanged(caller, context)) && !isEnded;
+    },
+  });
+  return logPage(question.size, found);
+};
+
+/** Returns the filters of a query. Throws `invalid_request`. */
+export function logFiltersOf(query: QueryOf<'listLogs'>): LogFilters & { readonly size: number } {
+  const { page, size = PAGE_QUERY.size.default, start, after, start_date, end_date, operation } = query;
   if (query.wait !== undefined && after === undefined) throw invalid('wait', 'requires after');
   if (page !== undefined) requirePage(page, size, { start, after });
   if (operation !== undefined && !AUDITED_ACTIONS.some((known) => known === operation)) {
     throw invalid('operation', `is not an operation${didYouMean(operation, AUDITED_ACTIONS)}`);
   }
   const { entity_type, entity_id, actor_id, denied } = query;
-  const question: LogQuestion = {
-    tenant_id: caller.tenant.record.id,
+  return {
     entity_type,
     entity_id,
     actor_id: actor_id?.toLowerCase(),
@@ -36,9 +57,10 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, context) 
     size,
     skip: page === undefined ? 0 : page - 1,
   };
-  // Write the waiting events, so that the list includes the latest reads. A vault that accepts no writes still answers.
-  await context.audit.settle().catch(() => undefined);
-  const { entries, next, searched_to } = await untilFound(question, wait * 1000, caller, context);
+}
+
+/** Returns the page of found entries. */
+export function logPage<Entry>(size: number, { entries, next, searched_to }: FoundLog<Entry>) {
   return {
     pagination: {
       page_size: size,
@@ -47,7 +69,7 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, context) 
     },
     data: entries,
   };
-};
+}
 
 /** Throws `invalid_request` for a page by number that is also given by another parameter, or that lies too far back. */
 function requirePage(page: number, size: number, others: Readonly<Record<string, unknown>>): void {
@@ -57,23 +79,30 @@ function requirePage(page: number, size: number, others: Readonly<Record<string,
   throw invalid('page', `times size must be at most ${MAX_PAGED}; use start for older entries`);
 }
 
+interface Search<Found> {
+  readonly store: Pick<AuditReads, 'auditHead'>;
+  readonly search: (after: LogPosition | undefined) => Promise<Found>;
+  /** Waits for rows after `sequence`. Resolves to whether to search again. */
+  readonly changed: (sequence: number, ms: number) => Promise<boolean>;
+}
+
 /**
  * Searches the log, and again whenever the audit has grown, until it finds an entry or `ms` milliseconds have passed.
  */
-async function untilFound(question: LogQuestion, ms: number, caller: Caller, context: Context): Promise<FoundLog> {
+export async function untilFound<Found extends Pick<FoundLog<unknown>, 'entries' | 'next'>>(
+  start: LogPosition | undefined,
+  ms: number,
+  { store, search, changed }: Search<Found>,
+): Promise<Found> {
   const deadline = runningTime() + ms;
-  const { account, tenant, work } = caller;
-  const watching = { account, tenant_id: tenant.record.id, isAbandoned: work.isAbandoned };
-  let { after } = question;
+  let after = start;
   for (;;) {
     // Read the end first. If this search finds nothing, the next search starts after this end.
-    const { sequence } = await context.store.auditHead();
-    const found = await searchLog(context, { ...question, after }, () => work.next());
+    const { sequence } = await store.auditHead();
+    const found = await search(after);
     const remaining = deadline - runningTime();
     if (found.entries.length > 0 || found.next !== undefined || remaining <= 0) return found;
-    const isEnded = await context.logWatch.changed(sequence, remaining, watching);
-    work.endIfAbandoned();
-    if (!(await isUnchanged(caller, context)) || isEnded) return found;
+    if (!(await changed(sequence, remaining))) return found;
     if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
   }
 }

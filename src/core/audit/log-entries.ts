@@ -7,21 +7,29 @@ import type { PositionedEvent } from './walk-audit.ts';
 
 export type LogEntry = ResultOf<'listLogs'>['data'][number];
 
+/** An entry for the holder of the vault's key. An entry about the whole vault names no tenant. */
+export type VaultLogEntry = Omit<LogEntry, 'tenant_id'> & Partial<Pick<LogEntry, 'tenant_id'>>;
+
 type EntityType = LogEntry['entity_type'];
 
 /** The entity types by the resource of a permission, the part before the colon. */
 const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', application: 'application' };
 
-/**
- * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
- * may concern other tenants, nor the part of a change of applications that names their keys.
- */
-function tenantsOf({ action, tenant_id }: AuditEvent): readonly string[] {
-  const isPart = action === 'addApplicationKey' || action === 'endApplicationKeys';
-  return tenant_id === undefined || isPart ? [] : [tenant_id];
+/** Returns whether an event is the part of a change of applications that names their keys. No log shows it. */
+function isPart({ action }: AuditEvent): boolean {
+  return action === 'addApplicationKey' || action === 'endApplicationKeys';
 }
 
-function entityTypeOf({ action, status }: AuditEvent): EntityType {
+/**
+ * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
+ * may concern other tenants.
+ */
+function tenantsOf(event: AuditEvent): readonly string[] {
+  return event.tenant_id === undefined || isPart(event) ? [] : [event.tenant_id];
+}
+
+function entityTypeOf({ action, status, tenant_id }: AuditEvent): EntityType {
+  if (tenant_id === undefined) return 'vault';
   const [changed = ''] = changeOf({ action, status, revision: 1, entities: [] }) ?? [];
   if (changed === 'application_key') return changed;
   if (Object.hasOwn(OPERATIONS, action)) {
@@ -31,8 +39,9 @@ function entityTypeOf({ action, status }: AuditEvent): EntityType {
   return ENTITY_TYPES[changed] ?? 'tenant';
 }
 
-function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): readonly string[] {
-  return type === 'tenant' ? [tenantId] : event.entities;
+function entitiesOf({ entities, tenant_id }: AuditEvent, type: EntityType): readonly string[] {
+  if (tenant_id === undefined) return [];
+  return type === 'tenant' ? [tenant_id] : entities;
 }
 
 /** Returns the subjects of an event for the log index: the caller and the entities. */
@@ -40,21 +49,34 @@ export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   const type = entityTypeOf(event);
   return tenantsOf(event).flatMap((tenant_id) => [
     ...(event.application_id === undefined ? [] : [{ kind: 'actor' as const, tenant_id, id: event.application_id }]),
-    ...entitiesOf(event, type, tenant_id).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
+    ...entitiesOf(event, type).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
   ]);
 }
 
 /** Returns the log entries of an event for a tenant, one for each entity, in order. */
 export function logEntriesOf(positioned: PositionedEvent, tenant_id: string): readonly LogEntry[] {
-  const { event, at, sequence, n } = positioned;
-  if (!tenantsOf(event).includes(tenant_id)) return [];
+  if (!tenantsOf(positioned.event).includes(tenant_id)) return [];
+  return entriesOf(positioned, { tenant_id });
+}
+
+/** Returns the log entries of an event for the holder of the vault's key. */
+export function vaultLogEntriesOf(positioned: PositionedEvent): readonly VaultLogEntry[] {
+  const { tenant_id } = positioned.event;
+  if (isPart(positioned.event)) return [];
+  return entriesOf(positioned, tenant_id === undefined ? {} : { tenant_id });
+}
+
+function entriesOf<Tenant extends Pick<VaultLogEntry, 'tenant_id'>>(
+  { event, at, sequence, n }: PositionedEvent,
+  tenant: Tenant,
+): readonly (Omit<LogEntry, 'tenant_id'> & Tenant)[] {
   const { action: operation, status, application_id, actor_name, api_key_id, revealed = false } = event;
   const entity_type = entityTypeOf(event);
   const message = messageOf(event);
-  const entities: readonly (string | undefined)[] = entitiesOf(event, entity_type, tenant_id);
+  const entities: readonly (string | undefined)[] = entitiesOf(event, entity_type);
   return (entities.length === 0 ? [undefined] : entities).map((entity_id, index) => ({
     id: `${sequence}.${n}${entities.length > 1 ? `.${index + 1}` : ''}`,
-    tenant_id,
+    ...tenant,
     ...(application_id !== undefined && { actor_id: application_id }),
     ...(actor_name !== undefined && { actor_name }),
     actor_type: application_id === undefined ? 'vault' : 'application',

@@ -2,7 +2,7 @@ import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { nextSlice } from '../slices.ts';
 import { isDenied } from './audit-level.ts';
-import { type LogEntry, logEntriesOf } from './log-entries.ts';
+import { type LogEntry, logEntriesOf, type VaultLogEntry } from './log-entries.ts';
 import { indexLog, type LogIndexParts } from './log-index.ts';
 import { comparePositions, type LogPosition, parseLogId } from './log-position.ts';
 import type { AuditEntry } from './ports.ts';
@@ -20,11 +20,10 @@ const PAGE = 50;
  */
 const MAX_TAIL = 100;
 /** The maximum delay between an event and the writing of its row, in milliseconds. Rows are in the order of writing. */
-const SLACK_MS = 60 * 60 * 1000;
+export const SLACK_MS = 60 * 60 * 1000;
 
-/** A query of a tenant's log. Times range from `start_at` to before `end_at`. */
-export interface LogQuestion {
-  readonly tenant_id: string;
+/** A query of a log. Times range from `start_at` to before `end_at`. */
+export interface LogFilters {
   readonly entity_type?: string | undefined;
   readonly entity_id?: string | undefined;
   readonly actor_id?: string | undefined;
@@ -41,9 +40,14 @@ export interface LogQuestion {
   readonly skip?: number | undefined;
 }
 
-export interface FoundLog {
+/** A query of a tenant's log. */
+export interface LogQuestion extends LogFilters {
+  readonly tenant_id: string;
+}
+
+export interface FoundLog<Entry = LogEntry> {
   /** The entries that match the query, newest first. */
-  readonly entries: readonly LogEntry[];
+  readonly entries: readonly Entry[];
   /** The position before which older entries may exist; absent at the end. */
   readonly next?: LogPosition;
   /** The time of the last examined row, if the search stopped before the page was full. */
@@ -62,7 +66,7 @@ export async function searchLog(
   question: LogQuestion,
   pause: () => Promise<void> | undefined = nextSlice,
 ): Promise<FoundLog> {
-  const { before, after, size, start_at = 0 } = question;
+  const { size, start_at = 0, tenant_id } = question;
   let found: LogEntry[] = [];
   let next: LogPosition | undefined;
   let opened = 0;
@@ -78,13 +82,12 @@ export async function searchLog(
     }
     if (openedBefore > MAX_OPENED_FOR_PAGE) throw invalid('page', 'lies too far back in this search; use start');
     const positioned = openOrFail(parts, row);
-    for (const entry of positioned.toReversed().flatMap((one) => wantedOf(one, question).toReversed())) {
-      const own = parseLogId(entry.id);
-      if (after !== undefined && comparePositions(own, after) <= 0) continue;
-      if (before !== undefined && comparePositions(own, before) >= 0) continue;
+    for (const entry of positioned
+      .toReversed()
+      .flatMap((one) => wantedOf(one, question, (each) => logEntriesOf(each, tenant_id)))) {
       if (found.length === size && !passOver()) return { entries: found, ...(next && { next }) };
       found.push(entry);
-      next = own;
+      next = parseLogId(entry.id);
     }
     last = row;
     opened += positioned.length;
@@ -110,19 +113,26 @@ function openOrFail({ keyring }: LogIndexParts, row: AuditEntry): readonly Posit
   }
 }
 
-/** Returns the entries of an event that match the query. Ignores `before` and `after`. */
-function wantedOf(positioned: PositionedEvent, question: LogQuestion): readonly LogEntry[] {
-  const { tenant_id, entity_type, entity_id, actor_id, operation, denied, start_at, end_at } = question;
+/** Returns the entries of an event that match the query, newest first. `entriesOf` returns its entries in order. */
+export function wantedOf<Entry extends VaultLogEntry>(
+  positioned: PositionedEvent,
+  { entity_type, entity_id, actor_id, operation, denied, start_at, end_at, before, after }: LogFilters,
+  entriesOf: (positioned: PositionedEvent) => readonly Entry[],
+): readonly Entry[] {
   const { at, event } = positioned;
   if (operation !== undefined && event.action !== operation) return [];
   if (actor_id !== undefined && event.application_id !== actor_id) return [];
   if (denied !== undefined && isDenied(event.status) !== denied) return [];
   if ((start_at !== undefined && at < start_at) || (end_at !== undefined && at >= end_at)) return [];
-  return logEntriesOf(positioned, tenant_id).filter(
-    (entry) =>
-      (entity_type === undefined || entry.entity_type === entity_type) &&
-      (entity_id === undefined || entry.entity_id === entity_id),
-  );
+  return entriesOf(positioned)
+    .filter(
+      (entry) =>
+        (entity_type === undefined || entry.entity_type === entity_type) &&
+        (entity_id === undefined || entry.entity_id === entity_id) &&
+        (after === undefined || comparePositions(parseLogId(entry.id), after) > 0) &&
+        (before === undefined || comparePositions(parseLogId(entry.id), before) < 0),
+    )
+    .toReversed();
 }
 
 /** Yields the rows that may contain matching entries, newest first. */

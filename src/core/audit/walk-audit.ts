@@ -1,5 +1,5 @@
 import { isSameBytes } from '../is-bytes.ts';
-import type { Keyring } from '../ports.ts';
+import type { Instant, Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { decodeRowEvents, decodeWitness, type TimedEvent } from './audit-event.ts';
 import { linkOf, START, UNLINKED } from './audit-link.ts';
@@ -165,16 +165,25 @@ function openWhole(keyring: AuditReadParts['keyring'], { sequence, at, sealed, l
   }
 }
 
+/** The rows that a search reads: from `first` to `last`, without those before `since`. Default: all. */
+export interface RowRange {
+  readonly first?: number | undefined;
+  readonly last?: number | undefined;
+  readonly since?: Instant | undefined;
+}
+
 /** Resolves to at most `limit` of the last events that match `wanted`, newest first. Does not check the links. */
 export async function lastEvents(
   { store, keyring }: AuditReadParts,
   wanted: (positioned: PositionedEvent) => boolean,
   limit: number,
+  { first, last = Number.POSITIVE_INFINITY, since = 0 }: RowRange = {},
 ): Promise<readonly PositionedEvent[]> {
   const found: PositionedEvent[] = [];
-  const { sequence: end } = await store.auditHead();
-  let expected = end;
-  for await (const row of rowsBackwards(store, end)) {
+  const { sequence: head } = await store.auditHead();
+  let expected = Math.min(head, last);
+  for await (const row of rowsBackwards(store, expected, first)) {
+    if (row.at < since) break;
     if (row.sequence !== expected) throw new BrokenAudit({ sequence: expected }, MISSING);
     expected -= 1;
     found.push(...openRow(keyring, row).toReversed().filter(wanted));

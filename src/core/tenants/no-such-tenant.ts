@@ -1,5 +1,7 @@
 import { Fault } from '../fault.ts';
 
 export function noSuchTenant(): Fault {
-  return new Fault('not_found', 'there is no tenant with this id', { hint: 'list them with `vault tenant list`' });
+  return new Fault('not_found', 'there is no tenant with this id or name', {
+    hint: 'list them with `vault tenant list`',
+  });
 }

@@ -182,7 +182,7 @@ export function vaultKeys(parts: VaultKeysParts) {
      * `rotateTenant` does, or if the keys of a tenant cannot be wrapped under a new master key.
      */
     async rotate({ tenantId, indexes, master }: RotateOptions, progress: Progress = () => undefined) {
-      await tenantIds(store, tenantId);
+      await tenantIds(parts, tenantId);
       const removed_slots = master ? await replaceMaster() : [];
       const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
       const { done: tenants, ...damaged } = await eachTenant(parts, tenantId, async (id) => {

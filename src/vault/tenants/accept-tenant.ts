@@ -35,7 +35,7 @@ type AcceptParts = KeyHolder & Pick<LogParts, 'yieldToLoop' | 'sliceRows'>;
  */
 export async function compareTenant(parts: AcceptParts, tenantId: string | undefined): Promise<DifferingTenant> {
   // The store may lack a tenant that the log has.
-  const tenant_id = tenantId?.toLowerCase() ?? (await onlyTenant(parts.store, undefined));
+  const tenant_id = tenantId?.toLowerCase() ?? (await onlyTenant(parts, undefined));
   const compared = await compareRecords(parts, tenant_id).catch((error: unknown) => {
     throw problemOf(error);
   });

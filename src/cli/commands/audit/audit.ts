@@ -1,39 +1,26 @@
-import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-event.ts';
-import { isDenied } from '../../../core/audit/audit-level.ts';
-import { BrokenAudit, type PositionedEvent } from '../../../core/audit/walk-audit.ts';
+import type { AuditedAction } from '../../../core/audit/audit-event.ts';
+import type { PositionedEvent } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
-import { nearestHint } from '../../../core/nearest-name.ts';
 import { formatInstant } from '../../../core/time.ts';
 import { wallTime } from '../../../core/timers.ts';
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
+import { damagedAudit } from '../../exit/damaged-audit.ts';
 import { printError, report } from '../../exit/report-failure.ts';
-import { ARCHIVE_FLAGS, archiveFile, archiveFiles } from '../../files/archive-file.ts';
+import { archiveFile, archiveFiles } from '../../files/archive-file.ts';
 import { filePath, outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
-import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
-import { parseMoment, parseWhole } from '../../flags/quantities.ts';
-import { groupDigits } from '../../output/progress-line.ts';
+import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { parseMoment } from '../../flags/quantities.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withAdmin } from '../on-file.ts';
 import { confirmation } from '../printing.ts';
 
-const LIST_FLAGS = {
-  limit: flag('--limit <number>', 'the largest number of entries (default: 50)'),
-  application: flag('--application <id>', 'only calls of this application', 'VAULT_AUDIT_APPLICATION'),
-  entity: flag('--entity <id>', 'only calls on this token, application or API key', 'VAULT_AUDIT_ENTITY'),
-  action: flag('--action <name>', 'only this action: createToken, getToken, expireToken, …', 'VAULT_AUDIT_ACTION'),
-  denied: oneShot('--denied', 'only denied calls'),
-  since: flag('--since <time>', 'only entries since this ISO 8601 time or age (15m, 24h)', 'VAULT_AUDIT_SINCE'),
-  until: flag('--until <time>', 'only entries before this ISO 8601 time or age', 'VAULT_AUDIT_UNTIL'),
-  ...ARCHIVE_FLAGS,
-};
-
 const EXPORT_FLAGS = {
   out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
-  ...ARCHIVE_FLAGS,
+  ...FLAGS.archive,
 };
 
 const VERIFY_FLAGS = { archive: flag('--archive <path>', 'check only this archive from `vault audit prune`') };
@@ -46,39 +33,6 @@ const PRUNE_FLAGS = {
   ),
   archive: flag('--archive <path>', 'a new file (0600) for the removed entries', 'VAULT_PRUNE_ARCHIVE'),
 };
-
-const DEFAULT_LIMIT = '50';
-
-/** `vault audit list`: lists calls with their caller, records and result. */
-export const defineAuditList = withAdmin({
-  flags: LIST_FLAGS,
-  view: RESULT_VIEWS.auditList,
-  examples: [
-    'vault audit list --entity ID',
-    'vault audit list --denied --since 24h',
-    'vault audit list --action deleteToken --limit 10 -o csv',
-    'vault audit list --entity ID --archive audit-1 --archive audit-2',
-  ],
-  async prepare({ read, remark }) {
-    const values = read(LIST_FLAGS);
-    const limit = parseWhole(
-      values.limit ?? DEFAULT_LIMIT,
-      1,
-      999_999_999,
-      '--limit (VAULT_LIMIT) must be a number from 1',
-    );
-    const wanted = filterOf(values);
-    const archives = archiveFiles(values.archive);
-    return async (admin) => {
-      // One more shows whether the list ends here.
-      const found = await admin.lastEvents(wanted, limit + 1, archives).catch(damaged);
-      if (found.length > limit) {
-        remark(`the newest ${groupDigits(limit)} ${limit === 1 ? 'entry' : 'entries'}; --limit for more`);
-      }
-      return { data: found.slice(0, limit).map(shownEvent) };
-    };
-  },
-});
 
 /** `vault audit verify`: verifies the chain of entries. Exits with 9 and names the first entry that was altered. */
 export const defineAuditVerify = withAdmin({
@@ -172,13 +126,8 @@ async function* exportedLines(admin: VaultAdmin, archives: readonly ArchiveFile[
       yield `${stringifyJson({ ...shownEvent(positioned), link: hex(positioned.link) })}\n`;
     }
   } catch (error) {
-    damaged(error);
+    damagedAudit(error);
   }
-}
-
-function damaged(error: unknown): never {
-  if (!(error instanceof BrokenAudit)) throw error;
-  throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
 }
 
 /** The actions whose entries have sums instead of ids. Sums are never shown: a reader could compute with them. */
@@ -206,27 +155,6 @@ function shownEvent(positioned: PositionedEvent) {
     entities: SUMMED.includes(action) ? [] : entities,
     names,
   };
-}
-
-function filterOf(values: FlagValues<typeof LIST_FLAGS>): (positioned: PositionedEvent) => boolean {
-  const { denied, entity } = values;
-  const action = parseAction(values.action);
-  const application = values.application?.toLowerCase();
-  const [since, until] = [parseMoment('--since', values.since), parseMoment('--until', values.until)];
-  return ({ at, event }) =>
-    (action === undefined || event.action === action) &&
-    (application === undefined || event.application_id === application) &&
-    (entity === undefined || event.entities.includes(entity)) &&
-    (!denied || isDenied(event.status)) &&
-    (since === undefined || at >= since) &&
-    (until === undefined || at < until);
-}
-
-function parseAction(text: string | undefined): AuditedAction | undefined {
-  const found = AUDITED_ACTIONS.find((action) => action === text);
-  if (found !== undefined || text === undefined) return found;
-  const hint = nearestHint(text, AUDITED_ACTIONS, `one of ${AUDITED_ACTIONS.join(', ')}`);
-  throw new Fault('usage', `--action: unknown action ${text}`, { hint });
 }
 
 function hex(bytes: Uint8Array): string {

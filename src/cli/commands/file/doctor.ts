@@ -1,7 +1,7 @@
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { printError, report } from '../../exit/report-failure.ts';
-import { ARCHIVE_FLAGS, archiveFiles } from '../../files/archive-file.ts';
+import { archiveFiles } from '../../files/archive-file.ts';
 import { FLAGS } from '../../flags/global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -12,12 +12,12 @@ export type Checked = Awaited<ReturnType<typeof checkAndReport>>;
 
 /** `vault doctor`: opens every record, changes nothing, and exits with 9 when it finds damage. */
 export const defineDoctor = onVault<Checked>({
-  flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...ARCHIVE_FLAGS },
+  flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...FLAGS.archive },
   view: RESULT_VIEWS.doctor,
   examples: ['vault doctor', 'vault doctor --file vault.db --field ok'],
   async prepare({ read }) {
     const { anchor } = read(FLAGS.anchor);
-    const archives = archiveFiles(read(ARCHIVE_FLAGS).archive);
+    const archives = archiveFiles(read(FLAGS.archive).archive);
     return (opened) => checkAndReport({ ...opened, anchor, archives });
   },
   exitCode: (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),

@@ -8,7 +8,6 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { type Opening, withAdmin } from '../on-file.ts';
 import { type CommandLine, confirmation, confirmed } from '../printing.ts';
-import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 import {
   askNewCredential,
@@ -137,7 +136,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
 }
 
 const ROTATE_FLAGS = {
-  ...TENANT_FLAGS,
+  ...FLAGS.tenant,
   master: flag(
     '--master',
     'replace the master key, too; only the slot of the given credential remains',
@@ -161,7 +160,6 @@ export const defineKeysRotate = withAdmin({
   examples: ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
   async prepare(line) {
     const { tenant, master, indexes } = line.read(ROTATE_FLAGS);
-    const tenantId = checkTenantId(tenant);
     return async (admin, opened) => {
       if (master && isUniform(opened.credential)) throw uniformKey();
       // Read the folder first: a failure after the rotation would hide its result.
@@ -173,7 +171,7 @@ export const defineKeysRotate = withAdmin({
       ];
       if (losses.length > 0) await confirmed(line, losses.join(' '));
       const progress = progressLine('resealing');
-      const result = await admin.rotate({ tenantId, master, indexes }, progress.show).finally(progress.end);
+      const result = await admin.rotate({ tenantId: tenant, master, indexes }, progress.show).finally(progress.end);
       if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
       if (snapshots > 0) reportSnapshots(snapshots);
       return result;

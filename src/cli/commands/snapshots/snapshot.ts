@@ -11,7 +11,6 @@ import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { onFile } from '../on-file.ts';
 import { type CommandLine, confirmation, confirmed, type Printing, printing } from '../printing.ts';
 import type { Define } from '../subcommand.ts';
-import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { damagedExitCode } from '../tenants/damaged-exit-code.ts';
 
 const SAVE_FLAGS = { replace: flag('--replace', 'overwrite the snapshot of this name') };
@@ -107,12 +106,12 @@ const RESET_FLAGS = { compact: flag('--compact', 'also return free space to the 
 /** `vault dev reset`: removes all tokens. */
 export const defineReset = onFile(
   {
-    flags: { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm },
+    flags: { ...FLAGS.tenant, ...RESET_FLAGS, ...FLAGS.confirm },
     view: RESULT_VIEWS.reset,
     help: RESET_HELP,
     examples: ['vault dev reset --yes', 'vault dev reset --yes --compact', 'vault dev reset --tenant ID'],
     async prepare(line) {
-      const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
+      const { tenant } = line.read(FLAGS.tenant);
       const { compact } = line.read(RESET_FLAGS);
       const file = chooseFile(line.flags, line.env, NEW_SCHEMA);
       const confirm = await confirmation(

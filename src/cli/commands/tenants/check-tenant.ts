@@ -1,10 +1,6 @@
 import { PLAIN_TEXT, UUID } from '../../../contract/patterns.ts';
 import { TENANT } from '../../../contract/tenant.ts';
 import { Fault } from '../../../core/fault.ts';
-import { flag } from '../../flags/global-flags.ts';
-
-/** The flag of commands that work on all tenants unless the flag names one. */
-export const TENANT_FLAGS = { tenant: flag('--tenant <id>', 'only this tenant, by id', 'VAULT_TENANT_ID') };
 
 /** Returns the value of `--tenant`, a UUID in any case; undefined without the flag. Throws `usage` for other text. */
 export function checkTenantId<T extends string | undefined>(id: T): T {

@@ -13,7 +13,8 @@ import { checkTenantId, checkTenantName } from './check-tenant.ts';
 import { damagedExitCode } from './damaged-exit-code.ts';
 
 const NAME = flag('--name <name>', 'the display name of the tenant', 'VAULT_TENANT_NAME');
-const TENANT = flag('--tenant <id>', 'the id of the tenant (default: the only one)', 'VAULT_TENANT_ID');
+const TENANT = flag('--tenant <name>', 'the tenant, by name or id (default: the only one)', 'VAULT_TENANT_ID');
+const ACCEPTED = flag('--tenant <id>', 'the id of the tenant (default: the only one)', 'VAULT_TENANT_ID');
 
 /** `vault tenant create`: creates a tenant. Needs the key of the vault, but no API key. */
 export const defineTenantCreate = onTenants({
@@ -51,7 +52,7 @@ export const defineTenantIssueKey = onTenants({
   examples: ['vault tenant issue-key --tenant ID --key-out management.key'],
   keyMember: 'key',
   prepare({ read }) {
-    const tenant = checkTenantId(read({ tenant: TENANT }).tenant);
+    const { tenant } = read({ tenant: TENANT });
     return async (vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
   },
 });
@@ -67,12 +68,12 @@ const MAX_SHOWN = 20;
 
 /** `vault tenant accept`: makes the records of a tenant count as they are. */
 export const defineTenantAccept = withAdmin({
-  flags: { tenant: TENANT, ...FLAGS.confirm },
+  flags: { tenant: ACCEPTED, ...FLAGS.confirm },
   view: RESULT_VIEWS.tenantAccept,
   help: ACCEPT_HELP,
   examples: ['vault tenant accept --tenant ID', 'vault tenant accept --tenant ID --yes > accepted.json'],
   async prepare({ read }) {
-    const tenant = checkTenantId(read({ tenant: TENANT }).tenant);
+    const tenant = checkTenantId(read({ tenant: ACCEPTED }).tenant);
     const { yes } = read(FLAGS.confirm);
     return async (admin) => {
       const { tenant_id, name, findings, accept } = await admin.compareTenant(tenant);

@@ -11,7 +11,6 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { type CommandLine, printing } from '../printing.ts';
-import { checkTenantId } from '../tenants/check-tenant.ts';
 import { encryptPieces } from './age-file.ts';
 import { chooseEncryption, ENCRYPT_FLAGS } from './age-keys.ts';
 import type { ExportRow } from './export-csv.ts';
@@ -22,7 +21,7 @@ const EXPORT_FLAGS = {
   out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
   format: flag('--format <format>', 'ndjson or csv (default: ndjson)', 'VAULT_EXPORT_FORMAT'),
   masked: oneShot('--masked', 'export only the masked forms, in plaintext by default; not with --url'),
-  tenant: flag('--tenant <id>', 'the tenant to export (default: the only one)', 'VAULT_TENANT_ID'),
+  tenant: flag('--tenant <name>', 'the tenant to export, by name or id (default: the only one)', 'VAULT_TENANT_ID'),
 };
 
 const HELP = `
@@ -93,7 +92,6 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
 
 async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
   const target = chooseTarget(flags, env);
-  const tenantId = checkTenantId(tenant);
   if (target.kind === 'remote') {
     if (masked) {
       throw new Fault(
@@ -110,7 +108,7 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
   const credential = await readCredential(location, flags, env);
   const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
-  const opened = await openTokenExport({ ...location, credential, tenantId, view });
+  const opened = await openTokenExport({ ...location, credential, tenantId: tenant, view });
   return {
     view,
     pages(onTotal) {
