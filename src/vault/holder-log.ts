@@ -5,7 +5,7 @@ import { logFiltersOf, logPage, untilFound } from '../core/audit/list-logs.ts';
 import { type VaultLogEntry, vaultLogEntriesOf } from '../core/audit/log-entries.ts';
 import { parseLogId } from '../core/audit/log-position.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
-import { type FoundLog, type LogFilters, SLACK_MS, wantedOf } from '../core/audit/search-log.ts';
+import { type FoundLog, type LogSelection, SLACK_MS, wantedOf } from '../core/audit/search-log.ts';
 import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { Problem } from '../core/problem.ts';
@@ -84,7 +84,7 @@ async function listEntries(opened: OpenedKeyHolder, view: HolderView, call: Call
 async function search(
   opened: OpenedKeyHolder,
   { tenant, archives, readsAll }: HolderView,
-  filters: LogFilters,
+  filters: LogSelection,
 ): Promise<FoundLog<VaultLogEntry>> {
   const { before, after, start_at = 0, skip = 0 } = filters;
   const size = readsAll && archives.length > 0 ? WHOLE_PAGE : filters.size;

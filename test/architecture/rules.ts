@@ -140,6 +140,7 @@ const LAYERS: readonly Layer[] = [
       'src/vault/checks/check-vault-file.ts',
       'src/vault/clock/dev-clock.ts',
       'src/vault/file-commands.ts',
+      'src/vault/holder-log.ts',
       'src/vault/move.ts',
       'src/vault/open-token-export.ts',
       'src/vault/location.ts',

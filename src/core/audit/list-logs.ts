@@ -10,7 +10,7 @@ import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
 import { type LogPosition, logCursor, parseLogCursor, parseLogId } from './log-position.ts';
 import type { AuditReads } from './ports.ts';
-import { type FoundLog, type LogFilters, searchLog } from './search-log.ts';
+import { type FoundLog, type LogSelection, searchLog } from './search-log.ts';
 
 /** The number of the last entry of the last page that has a number. */
 const MAX_PAGED = 10_000;
@@ -36,7 +36,7 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, context) 
 };
 
 /** Returns the filters of a query. Throws `invalid_request`. */
-export function logFiltersOf(query: QueryOf<'listLogs'>): LogFilters & { readonly size: number } {
+export function logFiltersOf(query: QueryOf<'listLogs'>): LogSelection & { readonly size: number } {
   const { page, size = PAGE_QUERY.size.default, start, after, start_date, end_date, operation } = query;
   if (query.wait !== undefined && after === undefined) throw invalid('wait', 'requires after');
   if (page !== undefined) requirePage(page, size, { start, after });

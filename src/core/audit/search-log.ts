@@ -23,7 +23,7 @@ const MAX_TAIL = 100;
 export const SLACK_MS = 60 * 60 * 1000;
 
 /** A query of a log. Times range from `start_at` to before `end_at`. */
-export interface LogFilters {
+export interface LogSelection {
   readonly entity_type?: string | undefined;
   readonly entity_id?: string | undefined;
   readonly actor_id?: string | undefined;
@@ -41,7 +41,7 @@ export interface LogFilters {
 }
 
 /** A query of a tenant's log. */
-export interface LogQuestion extends LogFilters {
+export interface LogQuestion extends LogSelection {
   readonly tenant_id: string;
 }
 
@@ -116,7 +116,7 @@ function openOrFail({ keyring }: LogIndexParts, row: AuditEntry): readonly Posit
 /** Returns the entries of an event that match the query, newest first. `entriesOf` returns its entries in order. */
 export function wantedOf<Entry extends VaultLogEntry>(
   positioned: PositionedEvent,
-  { entity_type, entity_id, actor_id, operation, denied, start_at, end_at, before, after }: LogFilters,
+  { entity_type, entity_id, actor_id, operation, denied, start_at, end_at, before, after }: LogSelection,
   entriesOf: (positioned: PositionedEvent) => readonly Entry[],
 ): readonly Entry[] {
   const { at, event } = positioned;
