@@ -63,7 +63,7 @@ describe('vault keys', () => {
     ['no new key', ['add'], '', 2],
     ['no slot', ['remove', '--yes'], '', 2],
     ['an unknown tenant', ['rotate', '--tenant', '00000000-0000-4000-8000-000000000000'], '', 3],
-    ['an invalid tenant id', ['rotate', '--tenant', 'x'], '', 2],
+    ['an unknown name of a tenant', ['rotate', '--tenant', 'x'], '', 3],
   ])('rejects %s and changes nothing', async (_what, words, stdin, exitCode) => {
     expect(await vault(['keys', ...words], {}, stdin)).toMatchObject({ exitCode, stdout: '' });
     expect((await result('keys list')).data).toHaveLength(1);
