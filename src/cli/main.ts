@@ -36,6 +36,7 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
 async function runCommandLine(argv: readonly string[]): Promise<number> {
   let exitCode: ExitCode | ChildExitCode = 0;
   try {
+    if (argv.some((word) => word.includes('\ufffd'))) (await import('./files/broken-words.ts')).refuseBrokenWords(argv);
     if (VERSION_WORDS.has(argv[0] ?? '')) {
       if (argv.length > 1) return await (await import('./commands/show-version.ts')).showVersion(argv.slice(1));
       await writeOut(`vault ${VERSION}\n`);

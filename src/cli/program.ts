@@ -164,10 +164,8 @@ function addNoun(
 }
 
 function addVerb(parent: Command, { words, summary }: Entry, settings: CommandOptions = {}): Command {
-  return parent
-    .command(words.at(-1) ?? '', settings)
-    .description(summary)
-    .exitOverride();
+  const command = parent.command(words.at(-1) ?? '', settings).description(summary);
+  return command.exitOverride((error) => refuseVerb(error, command));
 }
 
 async function defineVerb(command: Command, define: Entry['define'] | undefined, finish: Finish): Promise<void> {
@@ -197,6 +195,21 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   remove: 'delete',
   delete: 'remove',
 };
+
+/** Flags that other commands use for the same purpose. */
+const SYNONYM_FLAGS: Readonly<Record<string, string>> = { '--limit': '--size', '--size': '--limit' };
+
+/** Throws the fault `usage` with a hint for a missing argument and for the flag of another command. */
+function refuseVerb(error: CommanderError, command: Command): void {
+  const fact = error.message.replace(/^error: /, '');
+  if (error.code === 'commander.missingArgument') {
+    throw new Fault('usage', fact, { hint: `usage: ${command.createHelp().commandUsage(command)}` });
+  }
+  const [, typed = ''] = /^unknown option '([^=']*)/.exec(fact) ?? [];
+  const meant = Object.hasOwn(SYNONYM_FLAGS, typed) ? SYNONYM_FLAGS[typed] : undefined;
+  if (meant === undefined || !command.options.some(({ long }) => long === meant)) throw error;
+  throw new Fault('usage', `unknown option '${typed}'`, { hint: `did you mean ${meant}?` });
+}
 
 /** Throws the fault `usage` with a hint for nouns without a verb, instead of commander's help, and for a synonym. */
 function refuseNoun(error: CommanderError, nouns: readonly string[], command: Command, verbs: readonly Entry[]): void {

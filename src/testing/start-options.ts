@@ -31,7 +31,7 @@ export interface CheckedOptions {
 export interface StartedDaemon {
   readonly url: string;
   readonly keys: { readonly tenant_id: string; readonly management_key: string; readonly private_key: string };
-  /** The output of `vault seed apply --out json`; undefined without a seed file. */
+  /** The output of `vault seed apply --out -`; undefined without a seed file. */
   readonly ids: JsonObject | undefined;
   /** Stops the daemon and removes its files. Further calls wait for the first. */
   stop(): Promise<void>;

@@ -47,7 +47,7 @@ export const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'import --resume': ['import', 'rows', '--resume', 'AT'],
   'audit export --out': ['audit', 'export', '--out', 'AT'],
   'audit prune --archive': ['audit', 'prune', '--before', '1ms', '--yes', '--archive', 'AT'],
-  'seed apply --out-file': ['seed', 'apply', 'seed.yaml', '--out-file', 'AT'],
+  'seed apply --out': ['seed', 'apply', 'seed.yaml', '--out', 'AT'],
   'profile use': ['profile', 'use', 'one'],
   'serve --socket': ['serve', '--socket', 'AT'],
 };

@@ -14,6 +14,7 @@ it.each([
       schema: 'vault',
       tls: 'verify-full',
       shown: 'postgres://app@db:5432/cards',
+      whole: 'postgres://app@db:5432/cards',
     },
   ],
   ['postgresql://app@db/cards', { hosts: [HOST] }],
@@ -40,7 +41,13 @@ it.each([
   [`${URL}?sslmode=verify-ca&sslrootcert=a/ca.pem`, { tls: 'verify-ca', sslrootcert: 'a/ca.pem' }],
   [
     `${URL}?sslcert=c&sslkey=k&passfile=p`,
-    { sslcert: 'c', sslkey: 'k', passfile: 'p', shown: 'postgres://app@db:5432/cards' },
+    {
+      sslcert: 'c',
+      sslkey: 'k',
+      passfile: 'p',
+      shown: 'postgres://app@db:5432/cards',
+      whole: `postgres://app@db:5432/cards?sslcert=c&sslkey=k&passfile=p`,
+    },
   ],
   ['postgres://app@localhost/cards?sslmode=disable', { tls: 'disable' }],
   ['postgres://app@127.9.9.9/cards?sslmode=disable', { tls: 'disable' }],

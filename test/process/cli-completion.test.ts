@@ -13,6 +13,8 @@ beforeAll(async () => {
   chmodSync(place.inside('bin/vault'), 0o755);
   await place.vault('profile add staging --url http://127.0.0.1:1');
   writeFileSync(place.inside('some.key'), '');
+  mkdirSync(place.inside('v.db.snapshots'));
+  writeFileSync(place.inside('v.db.snapshots/seeded.db'), '');
 });
 
 function runShell(program: string, words: readonly string[]): string {
@@ -31,6 +33,8 @@ const ASKED: readonly (readonly [line: string, answers: readonly string[]])[] = 
   ['vault tokens create --type ca', ['card', 'card_number']],
   ['vault apps create --permission token:re', ['token:read']],
   ['vault tokens list --profile s', ['staging']],
+  ['vault help exi', ['exit-codes']],
+  ['vault --file v.db dev snapshot load s', ['seeded']],
   ['vault init --key-file som', ['some.key']],
 ];
 
@@ -102,6 +106,15 @@ describe('vault completion', () => {
   const cases = HERE.flatMap((shell) => ASKED.map(([line, answers]) => [shell, line, answers] as const));
   it.each(cases)('%s completes `%s`', (shell, line, answers) => {
     expect([...(ASK[shell]?.(line) ?? [])].sort()).toEqual(answers);
+  });
+
+  it.runIf(HERE.includes('zsh'))('zsh gets no separator for a value without a description', () => {
+    const script = `compdef() { }; eval "$(vault completion zsh)"; _describe() { print -rl -- "\${values[@]}" }`;
+    const ask = (line: string) =>
+      runShell('zsh', ['-f', '-c', `${script}; words=(${line}); CURRENT=\${#words}; _vault`]);
+    expect(ask("vault usage -o ''")).toBe('table\njson\ncsv\nndjson\n');
+    expect(ask('vault usa')).toMatch(/^usage:[A-Z]/);
+    expect(ask('vault tokens search created_')).toMatch(/^created_by\\:\ncreated_at\\:\n$/);
   });
 
   it('rejects an unknown shell', async () => {

@@ -39,6 +39,23 @@ describe('vault --version', () => {
 });
 
 describe('vault env', () => {
+  it('prints the ids and keys of a seed, and masks the keys in the log of a job', async () => {
+    writeFileSync(
+      place.inside('seed.yaml'),
+      'apps: { web-shop: { type: public, permissions: [token:create] } }\ntokens: { visa: { type: token, data: 1 } }\n',
+    );
+    const daemon = await startServe(place.cwd, ['--dev', '--seed-file', 'seed.yaml']);
+    const { stdout } = await place.vault('env --ready-file ready.json');
+    const [, key = ''] = /^export APP_WEB_SHOP_KEY='(key_\w+)'$/m.exec(stdout) ?? [];
+    expect(stdout).toMatch(/^export APP_WEB_SHOP_ID='[0-9a-f-]{36}'\n/m);
+    expect(stdout).toContain("export TOKEN_VISA='visa'\n");
+    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: key };
+    expect(await place.vault('tokens create --type token --text x -q', env)).toMatchObject({ exitCode: 0 });
+    const forJob = await place.vault('env --ready-file ready.json --github', { GITHUB_ENV: place.inside('github') });
+    expect(forJob.stdout).toBe(`::add-mask::${daemon.ready['private_key']}\n::add-mask::${key}\n`);
+    await daemon.stop();
+  });
+
   it('prints variables for either application that other commands read', async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--header-prefix', 'ABC']);
     const read = async (...words: readonly string[]) => {

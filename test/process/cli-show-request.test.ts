@@ -90,6 +90,17 @@ describe('--curl', () => {
     }
   });
 
+  it.skipIf(!posix)('gives a body that is too long for an argument as a here-document', () => {
+    const text = `a!b\\'"$x `.repeat(40_000);
+    const call = create(JSON.stringify({ type: 'token', data: text }));
+    const script = `curl() { for word; do last=$word; done; echo "$last"; cat; }\n${curlCommand(call, target(URL))}echo end\n`;
+    const printed = execFileSync('sh', [], { input: script, encoding: 'utf8' });
+    const [word, body = '', ...rest] = printed.split('\n');
+    expect([word, ...rest]).toEqual(['@-', 'end', '']);
+    expect(JSON.parse(body)).toEqual({ type: 'token', data: text });
+    expect(body).not.toContain('!');
+  });
+
   it.skipIf(!posix)('keeps a body of several lines, and sends no control character to a terminal', () => {
     const call = create('{\n\t"data": "a\u009b\u202e",\r\n "type": "token"}');
     const [words] = wordsOf([curlCommand(call, target())]);

@@ -24,7 +24,7 @@ async function fresh(name: string): Promise<Readonly<Record<string, string>>> {
 }
 
 describe('vault seed apply --seed', () => {
-  const words = ['seed', 'apply', 'seed.yaml', '--seed', '7', '--out', 'json'];
+  const words = ['seed', 'apply', 'seed.yaml', '--seed', '7', '--out', '-'];
 
   it('prints the same bytes for two new vaults and for every run, until a key is regenerated', async () => {
     const [a, b] = [await fresh('a'), await fresh('b')];
@@ -62,9 +62,9 @@ describe('vault seed apply --seed', () => {
   });
 });
 
-it('vault seed apply --out-file writes a whole file with mode 0600', async () => {
+it('vault seed apply --out writes a whole file with mode 0600', async () => {
   const env = await fresh('a');
-  const ran = await place.vault('seed apply seed.yaml --out dotenv --out-file seeded.env', env);
+  const ran = await place.vault('seed apply seed.yaml --format dotenv --out seeded.env', env);
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readFileSync(place.inside('seeded.env'), 'utf8')).toMatch(/^APP_WEB_ID='[0-9a-f-]{36}'\nAPP_WEB_KEY='key_/);
   if (process.platform !== 'win32') expect(statSync(place.inside('seeded.env')).mode & 0o777).toBe(0o600);

@@ -170,7 +170,7 @@ it('accepts - as standard output for text, and rejects it for files', { timeout:
   const audit = await vault('one.db', ['audit', 'export', '--out', '-']);
   expect(audit.stdout.split('\n').length).toBeGreaterThan(5);
   writeFileSync(inside('seed.yaml'), 'tokens: { visa: { type: token, data: 1 } }\n');
-  const seeded = await vault('new.db', ['seed', 'apply', 'seed.yaml', '--out-file', '-'], {
+  const seeded = await vault('new.db', ['seed', 'apply', 'seed.yaml', '--out', '-'], {
     VAULT_FILE: 'one.db',
     VAULT_API_KEY: managementKeys.get('one.db') ?? '',
   });

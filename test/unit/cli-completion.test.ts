@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { suggest } from '../../src/cli/completion/suggest.ts';
@@ -64,6 +66,24 @@ describe('suggest', () => {
     ['profiles as an argument', ['profile', 'use'], ['local', 'staging']],
     ['shells', ['completion'], ['bash', 'zsh', 'fish', 'powershell']],
     ['whose key', ['env', '--as'], ['private', 'management']],
+    ['the formats of an export', ['export', '--format'], ['ndjson', 'csv']],
+    ['the formats of a seed', ['seed', 'apply', '--format'], ['json', 'dotenv']],
+    ['the formats of a profile', ['profile', 'add', 'x', '--default-output'], FORMATS],
+    ['the permissions of a change', ['apps', 'grant', 'x', '--permission'], Object.keys(PERMISSIONS)],
+    [
+      'the members to remove',
+      ['tokens', 'patch', 'x', '--clear'],
+      [
+        'data',
+        'mask',
+        'metadata',
+        'container',
+        'search-index',
+        'fingerprint-expression',
+        'deduplicate-token',
+        'expires-at',
+      ],
+    ],
     [
       'a value of another flag',
       ['--url', 'tokens', 'tokens', 'create', '--text', 'type', '--type'],
@@ -82,8 +102,32 @@ describe('suggest', () => {
     ]) {
       expect(await values(...before, '')).toBe('files');
     }
-    expect(await values('seed', 'apply', '--out', '')).toEqual(['json', 'dotenv']);
+    expect(await values('seed', 'apply', '--out', '')).toBe('files');
     expect(await values('profile', 'use', 'staging', '')).toEqual([]);
+  });
+
+  it('offers the topics and commands of the help', async () => {
+    expect(await values('hel')).toEqual(['help']);
+    const found = await values('help', '');
+    expect(found).toEqual(
+      expect.arrayContaining(['tokens', 'init', 'all', 'options', 'environment', 'exit-codes', 'filters']),
+    );
+    expect(found).not.toContain('help');
+    expect(await values('help', 'exi')).toEqual(['exit-codes']);
+    expect(await values('')).not.toContain('filters');
+  });
+
+  it('offers the snapshots of the file', async () => {
+    const file = join(folder, 'v.db');
+    mkdirSync(`${file}.snapshots`);
+    for (const name of ['seeded.db', 'empty.db', 'note.txt']) writeFileSync(join(`${file}.snapshots`, name), '');
+    expect(await values('--file', file, 'dev', 'snapshot', 'load', '')).toEqual(['empty', 'seeded']);
+    expect(await values('dev', 'snapshot', 'delete', '--file', file, 's')).toEqual(['seeded']);
+    const found = await suggest(['dev', 'snapshot', 'load', ''], { VAULT_FILE: file });
+    expect(found).toEqual([
+      { value: 'empty', description: '' },
+      { value: 'seeded', description: '' },
+    ]);
   });
 
   it('offers the words of an access rule', async () => {

@@ -63,6 +63,18 @@ describe('formats', () => {
     }
   });
 
+  it('a table cuts no card, and hides no column that --columns names', async () => {
+    const data = '{"number":"XXXXXXXXXXXX4242","expiration_month":2,"expiration_year":2030}';
+    const other = '{"number":null,"expiration_month":2,"expiration_year":2030,"more":"a text that is long"}';
+    const body = `{"pagination":{},"data":[{"id":"a","type":"card","data":${data}},{"id":"b","type":"card","data":${other}}]}`;
+    const columns = ['data', 'created_by', 'id', 'type', 'metadata.customer'];
+    const draw = (view: typeof list, width: number) => render('table', body, view, { colour: false, width });
+    expect((await draw(list, 40)).text.split('\n')[1]).toBe('a   card  XXXXXXXXXXXX4242 02/2030');
+    const { text, note } = await draw({ ...list, columns, areChosen: true }, 30);
+    expect(text).toMatch(/^DATA +CREATED_BY +ID +TYPE +METADATA\.…\nX{12}4242 02\/2030 /);
+    expect(note).toBeUndefined();
+  });
+
   it('table and csv print the only list of a result', async () => {
     const months = '[{"month":"2026-01","created":1},{"month":"2026-02","created":2}]';
     const view = viewOf(OPERATIONS.getActivity);
@@ -397,14 +409,19 @@ describe('widths', () => {
   });
 
   it('shrink the widest column first, never below its minimum', () => {
-    expect(fitWidths([36, 5, 60], 60, 8)).toEqual([27, 5, 28]);
-    expect(fitWidths([10, 10], 30, 8)).toEqual([10, 10]);
+    expect(fitWidths([36, 5, 60], 60, [8, 8, 8])).toEqual([27, 5, 28]);
+    expect(fitWidths([36, 5, 60], 60, [8, 8, 50])).toEqual([8, 5, 50]);
+    expect(fitWidths([10, 10], 30, [8, 8])).toEqual([10, 10]);
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 8 }),
         fc.integer({ min: 0, max: 300 }),
         (natural, available) => {
-          const widths = fitWidths(natural, available, 8);
+          const widths = fitWidths(
+            natural,
+            available,
+            natural.map(() => 8),
+          );
           const sum = widths.reduce((total, width) => total + width, 0);
           const least = natural.reduce((total, width) => total + Math.min(width, 8), 0);
           return sum <= Math.max(available, least) && widths.every((width, at) => width <= (natural[at] ?? 0));

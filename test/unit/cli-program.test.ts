@@ -251,7 +251,7 @@ describe('the command line', () => {
       ['apps'],
       'vault: `vault apps` needs one more word: create, list, whoami, get, regenerate, delete',
     ],
-    ['a missing argument', ['tokens', 'get'], "vault: missing required argument 'id'\n"],
+    ['a missing argument', ['tokens', 'get'], "vault: missing required argument 'id'\nhint: usage: vault"],
     ['a word too many', ['tokens', 'list', '4242'], 'vault: too many arguments'],
     ['a flag without its value', ['tokens', 'get', 'x', '--url'], "vault: option '--url <url>' argument missing\n"],
     ['an unknown format', ['tokens', 'get', 'x', '-o', 'xml'], 'vault: --output (VAULT_OUTPUT) must be one of'],

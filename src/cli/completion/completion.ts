@@ -40,14 +40,15 @@ complete -F _vault vault
 # vault completion for zsh: eval "$(vault completion zsh)", or as _vault in a folder of $fpath
 _vault() {
   local -a lines values
-  local line
+  local line text
   lines=("\${(@f)$("\${words[1]}" completion suggest -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ \${lines[1]} == ':files' ]]; then
     _files
     return
   fi
   for line in "\${lines[@]}"; do
-    [[ -n $line ]] && values+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+    text=\${line#*$'\\t'}
+    [[ -n $line ]] && values+=("\${\${line%%$'\\t'*}//:/\\\\:}\${text:+:$text}")
   done
   _describe -t vault vault values
 }

@@ -1,11 +1,14 @@
 import { Command, type Option } from 'commander';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
+import { TOKEN_TYPES } from '../../contract/token-types.ts';
 import { QUERY_FIELDS } from '../../core/search/parse-query.ts';
 import { KEY_NAMES, SHELLS } from '../commands/dev/env.ts';
 import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
+import { clearableFlags } from '../derive/clearing.ts';
 import { memberFlags } from '../derive/member-flags.ts';
 import { addFlags, type Environment, GLOBAL_FLAGS } from '../flags/global-flags.ts';
+import { HELP_TOPICS } from '../help/help.ts';
 import { NOUNS, type NounRow, nounOf } from '../nouns.ts';
 import { FORMATS } from '../output/result-view.ts';
 import { allEntries, type Entry } from '../program.ts';
@@ -22,25 +25,38 @@ export interface Suggestion {
 export type Suggestions = readonly Suggestion[] | 'files';
 
 /**
- * Resolves to completions of the last word of `typed`. Reads only the command tables and the names of profiles, because
- * a shell calls it on every press of the Tab key.
+ * Resolves to completions of the last word of `typed`. Reads only the command tables and the names of profiles and
+ * snapshots, because a shell calls it on every press of the Tab key.
  */
 export async function suggest(typed: readonly string[], env: Environment): Promise<Suggestions> {
   const last = typed.at(-1) ?? '';
   // The PowerShell script passes an empty argument as two quotation marks.
   const current = last === '""' ? '' : last;
   const position = await findPosition(typed.slice(0, -1));
-  if (position.flag !== undefined) return fromSource(flagValues(position.words, position.flag), current, env);
+  const file = position.file ?? env['VAULT_FILE'] ?? 'vault.db';
+  const fromSource = (source: ValueSource, begun: string) => valuesOf(source, begun, env, file);
+  if (position.flag !== undefined) return fromSource(flagValues(position.words, position.flag), current);
   const [name = '', value] = splitAtEquals(current);
   if (value !== undefined) {
     const flag = position.options.find((option) => option.long === name);
-    const found = flag === undefined ? [] : await fromSource(flagValues(position.words, flag), value, env);
+    const found = flag === undefined ? [] : await fromSource(flagValues(position.words, flag), value);
     return found === 'files' ? found : found.map((one) => ({ ...one, value: `${name}=${one.value}` }));
   }
   if (current.startsWith('-')) return starting(current, position.options.map(describeFlag));
-  if (position.entry === undefined) return starting(current, nextWords(position.words));
-  return fromSource(argumentValues(position.words, position.given), current, env);
+  if (position.entry === undefined) {
+    const isFirst = position.words.length === 0;
+    const more = isFirst && (typed[0] === 'help' && typed.length > 1 ? TOPIC_WORDS : ROOT_WORDS);
+    return starting(current, [...nextWords(position.words), ...(more || [])]);
+  }
+  return fromSource(argumentValues(position.words, position.given), current);
 }
+
+/** The words that are neither commands nor nouns. */
+const ROOT_WORDS: readonly Suggestion[] = [
+  { value: 'help', description: 'Show the help of a command or a topic' },
+  { value: 'version', description: 'Show the version' },
+];
+const TOPIC_WORDS: readonly Suggestion[] = HELP_TOPICS.map((value) => ({ value, description: 'A topic of the help' }));
 
 /**
  * Parses the words before the cursor. Resolves to the words of the subcommand (with aliases resolved), its entry and
@@ -55,9 +71,12 @@ async function findPosition(before: readonly string[]) {
   let entry: Entry | undefined;
   let flag: Option | undefined;
   let given = 0;
+  let file: string | undefined;
   for (const word of typed) {
-    if (flag !== undefined) flag = undefined;
-    else if (word.startsWith('-'))
+    if (flag !== undefined) {
+      if (flag.long === '--file') file = word;
+      flag = undefined;
+    } else if (word.startsWith('-'))
       flag = options.find(({ long, short, required }) => required && (long === word || short === word));
     else if (entry !== undefined) given += 1;
     else {
@@ -68,7 +87,7 @@ async function findPosition(before: readonly string[]) {
       if (entry !== undefined) options = command.options;
     }
   }
-  return { words, entry, options, flag, given };
+  return { words, entry, options, flag, given, file };
 }
 
 function splitAtEquals(word: string): readonly [string, string?] {
@@ -98,33 +117,44 @@ function describeFlag(option: Option): Suggestion {
   return { value: option.long ?? option.flags, description: first.trim() };
 }
 
-async function fromSource(source: ValueSource, current: string, env: Environment): Promise<Suggestions> {
+async function valuesOf(source: ValueSource, current: string, env: Environment, file: string): Promise<Suggestions> {
   if (source === 'files') return source;
-  const values = source === 'profiles' ? await profileNames(env) : source;
+  const values = typeof source === 'string' ? await NAMES[source](env, file) : source;
   return starting(
     current,
     values.map((value) => ({ value, description: '' })),
   );
 }
 
-async function profileNames(env: Environment): Promise<readonly string[]> {
-  const { openProfileStore } = await import('../profiles/profile-store.ts');
-  return (await openProfileStore(env)).list();
-}
+/** The sources of names on the disk. */
+const NAMES = {
+  async profiles(env: Environment): Promise<readonly string[]> {
+    const { openProfileStore } = await import('../profiles/profile-store.ts');
+    return (await openProfileStore(env)).list();
+  },
+  async snapshots(_env: Environment, file: string): Promise<readonly string[]> {
+    return (await import('../../vault/snapshots.ts')).snapshotNames(file);
+  },
+} as const;
 
 function starting(current: string, all: readonly Suggestion[]): readonly Suggestion[] {
   return all.filter(({ value }) => value.startsWith(current));
 }
 
-/** The source of a word's values: a fixed list, the profiles, or files. */
-export type ValueSource = readonly string[] | 'profiles' | 'files';
+/** The source of a word's values: a fixed list, names on the disk, or files. */
+export type ValueSource = readonly string[] | keyof typeof NAMES | 'files';
 
 const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
   '--output': FORMATS,
   '--profile': 'profiles',
   '--shell': Object.keys(SHELLS),
   '--as': KEY_NAMES,
-  '--out': OUT_FORMATS,
+  '--default-output': FORMATS,
+  '--verify': ['full'],
+  'export --format': ['ndjson', 'csv'],
+  'seed apply --format': OUT_FORMATS,
+  'import --type': Object.keys(TOKEN_TYPES),
+  'audit list --action': Object.keys(OPERATIONS),
 };
 
 const QUERY_STARTS = QUERY_FIELDS.map((field) => (field === 'metadata' ? 'metadata.' : `${field}:`));
@@ -135,6 +165,9 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   'tokens search': QUERY_STARTS,
   'profile use': 'profiles',
   'profile remove': 'profiles',
+  'dev snapshot save': 'snapshots',
+  'dev snapshot load': 'snapshots',
+  'dev snapshot delete': 'snapshots',
 };
 
 /** The commands that take any number of arguments. */
@@ -142,10 +175,15 @@ const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 
 /** Returns the source of a flag's values: its schema, files for a path, or an empty list. */
 function flagValues(words: readonly string[], flag: Option): ValueSource {
-  const row = Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === words.join(' '));
+  const line = words.join(' ');
+  const isChange = ['apps grant', 'apps revoke', 'apps edit'].includes(line);
+  const row = isChange
+    ? OPERATIONS.updateApplication
+    : Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === line);
   const member = row && memberFlags(row).find(({ name }) => `--${name}` === flag.long);
   if (member !== undefined) return member.kind === 'shorthand' ? wordsOf(member.schema) : choices(member.schema);
-  const own = OWN_FLAGS[flag.long ?? ''];
+  if (row !== undefined && flag.long === '--clear') return clearableFlags(row).map(({ name }) => name);
+  const own = OWN_FLAGS[`${line} ${flag.long}`] ?? OWN_FLAGS[flag.long ?? ''];
   if (own !== undefined) return own;
   if (/<path(?:\.\.\.)?>/.test(flag.flags)) return 'files';
   return /\[bool\]/.test(flag.flags) ? BOOLEANS : [];

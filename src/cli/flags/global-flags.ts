@@ -82,6 +82,7 @@ export const FLAGS = {
   output: {
     output: flag('-o, --output <format>', 'table, json, csv or ndjson (default: table on a terminal, else json)'),
     field: flag('--field <member>', 'print one member without quotes: id, data.number, data[0].id'),
+    columns: oneShot('--columns <members>', 'the columns of a table or CSV: id,type,metadata.customer'),
     quiet: flag('-q, --quiet', 'print ids only'),
     color: flag('--no-color', 'print without colours', 'NO_COLOR'),
   },
@@ -180,6 +181,7 @@ const POINTLESS: Readonly<Partial<Record<keyof typeof GLOBAL_FLAGS, readonly [fa
   anchor: ['compares no vault with an anchor'],
   output: ['prints no result in several formats'],
   field: ['prints no result with members'],
+  columns: ['prints no table'],
   quiet: ['prints no ids'],
 };
 

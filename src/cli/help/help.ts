@@ -125,14 +125,17 @@ function rowsOf(rows: Rows): string {
     .join('\n');
 }
 
+/** The names of the topics. */
+export const HELP_TOPICS: readonly string[] = ['all', ...Object.keys(TOPICS), 'filters'];
+
 export function isHelpTopic(name: string): boolean {
-  return Object.hasOwn(TOPICS, name) || name === 'filters' || name === 'all';
+  return HELP_TOPICS.includes(name);
 }
 
 /** Resolves to the text of a topic; for an unknown name, to the list of topics. */
 export async function helpTopic(name: string): Promise<string> {
   if (name === 'filters') return (await import('./filter-help.ts')).filterHelp();
-  if (!Object.hasOwn(TOPICS, name)) return `${['all', ...Object.keys(TOPICS), 'filters'].join('\n')}\n`;
+  if (!Object.hasOwn(TOPICS, name)) return `${HELP_TOPICS.join('\n')}\n`;
   const { lead, rows, tail }: Topic = TOPICS[name as keyof typeof TOPICS];
   return [lead, rowsOf(rows), tail]
     .filter((part) => part !== undefined)

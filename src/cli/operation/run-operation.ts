@@ -210,9 +210,12 @@ async function confirm(consequence: string, calls: readonly Call[], client?: Cli
 /** Throws the fault `usage` if the output would leave out a key that replaces another one. */
 function refuseLostKey(flags: OperationFlags & GlobalFlags, env: Environment): void {
   const { field, quiet } = partOf(flags, env);
-  const isShown = !quiet && (field === undefined || field === 'key');
+  const { columns } = flags;
+  const isChosen = columns === undefined || columns.split(',').some((one) => one.trim() === 'key');
+  const isShown = !quiet && (field === undefined || field === 'key') && isChosen;
   if (isShown || flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) return;
-  throw new Fault('usage', `${quiet ? '--quiet' : `--field ${field}`} would leave out the new API key`, {
+  const given = quiet ? '--quiet' : isChosen ? `--field ${field}` : `--columns ${columns}`;
+  throw new Fault('usage', `${given} would leave out the new API key`, {
     hint: 'keep the key with --key-out FILE, or print it with --field key; the vault shows it only once',
   });
 }

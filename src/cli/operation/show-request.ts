@@ -54,7 +54,7 @@ export interface RequestTarget {
 /**
  * Returns the equivalent curl command for a POSIX shell. It refers to the API key as `$VAULT_API_KEY`. The body is one
  * single-quoted word, byte for byte as sent, except that control characters become JSON escapes. Such characters can
- * occur only in the strings of the JSON.
+ * occur only in the strings of the JSON. A body that is too long for an argument is a here-document.
  */
 export function curlCommand(call: Call, target: RequestTarget): string {
   const prefix = headerPrefixOf(target.headerPrefix);
@@ -67,9 +67,19 @@ export function curlCommand(call: Call, target: RequestTarget): string {
       ? []
       : [`-H ${shellWord(`${prefix.toUpperCase()}-IDEMPOTENCY-KEY: ${call.idempotencyKey}`)}`]),
     ...(call.mediaType === undefined ? [] : [`-H ${shellWord(`content-type: ${call.mediaType}`)}`]),
-    ...(bodyText === undefined ? [] : [`--data-raw ${shellWord(escapeControls(bodyText))}`]),
+    ...(bodyText === undefined ? [] : [bodyWords(escapeControls(bodyText))]),
   ];
   return `${lines.join(' \\\n  ')}\n`;
+}
+
+/** The longest body of one argument. Linux allows 128 KiB, with the quotes and the rest of the word. */
+const MAX_ARGUMENT = 100_000;
+
+/** Returns the words for a body. A here-document ends it with a line end, which JSON allows. */
+function bodyWords(json: string): string {
+  if (Buffer.byteLength(json) <= MAX_ARGUMENT) return `--data-raw ${shellWord(json)}`;
+  // An interactive shell would expand `!` in a here-document. In JSON, it occurs only in strings.
+  return `--data-binary @- <<'BODY'\n${json.replaceAll('!', '\\u0021')}\nBODY`;
 }
 
 function addressWords({ url, caFile }: RequestTarget, path: string): readonly [words: readonly string[], url: string] {

@@ -51,15 +51,17 @@ export function wrapToWidth(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** Returns column widths that fit into `available` if possible. Shrinks the widest first, none below `least`. */
-export function fitWidths(natural: readonly number[], available: number, least: number): readonly number[] {
+/** Returns column widths that fit into `available` if possible. Shrinks the widest first, none below its `least`. */
+export function fitWidths(natural: readonly number[], available: number, least: readonly number[]): readonly number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, width) => sum + width, 0) - available;
   while (excess > 0) {
-    const widest = Math.max(...widths);
-    if (widest <= least) return widths;
-    const runnerUp = Math.max(least, ...widths.filter((width) => width < widest));
-    const equals = widths.flatMap((width, at) => (width === widest ? [at] : []));
+    const shrinkable = widths.filter((width, at) => width > (least[at] ?? 0));
+    if (shrinkable.length === 0) return widths;
+    const widest = Math.max(...shrinkable);
+    const equals = widths.flatMap((width, at) => (width === widest && width > (least[at] ?? 0) ? [at] : []));
+    const floors = equals.map((at) => least[at] ?? 0);
+    const runnerUp = Math.max(...floors, ...shrinkable.filter((width) => width < widest));
     const step = Math.max(1, Math.min(widest - runnerUp, Math.ceil(excess / equals.length)));
     for (const at of equals) {
       const cut = Math.min(step, excess);

@@ -9,10 +9,11 @@ import {
   isSwitchedOn,
   type KeyOutFlags,
 } from '../flags/global-flags.ts';
+import { withColumns } from './choose-columns.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
-import { chooseFormat, KEY_PATHS, type RenderOptions, type ResultView } from './result-view.ts';
+import { chooseFormat, type Format, KEY_PATHS, type RenderOptions, type ResultView } from './result-view.ts';
 import { parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
@@ -21,7 +22,7 @@ import { isTerminal, writeOut } from './standard-output.ts';
  * can satisfy the flags.
  */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView) {
-  const { field, showing, options, write } = prepare(flags, env, view);
+  const { field, showing, options, write, shown } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
     const why = 'the key is written only to the file';
     throw new Fault('usage', `--key-out and --field cannot both select the key: ${why}`);
@@ -29,7 +30,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
   return async (bodyText: string, remark?: string): Promise<void> => {
     const { text, note = field === undefined ? remark : undefined } = await renderResult(
       bodyText,
-      view,
+      shown,
       showing,
       options,
     );
@@ -50,27 +51,48 @@ export async function createListPrinter(
   endless = false,
 ): Promise<ItemPrinter> {
   const items: ResultView = { ...view, list: false, schema: view.schema?.properties?.['data']?.items };
-  const { showing, options, write } = prepare(flags, env, items);
+  const { showing, options, write, shown } = prepare(flags, env, items);
   const { createItemPrinter } = await import('./print-items.ts');
-  return createItemPrinter(view, { ...showing, endless }, options, write, report);
+  return createItemPrinter(
+    { ...shown, list: view.list, schema: view.schema },
+    { ...showing, endless },
+    options,
+    write,
+    report,
+  );
 }
 
 function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
   const toTerminal = isTerminal();
-  const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), toTerminal);
   const { field, quiet } = partOf(flags, env);
+  const format = formatOf(flags, env, toTerminal);
+  const shown = flags.columns === undefined ? view : withColumns(view, flags.columns);
   const showing = chooseShowing(format, field, quiet, view);
   const options: RenderOptions = {
     colour: wantsColour(toTerminal, flags.color, env),
     // A terminal of unknown size reports 0.
     width: toTerminal ? process.stdout.columns || 80 : undefined,
   };
-  return { field, showing, options, write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text) };
+  return {
+    field,
+    showing,
+    options,
+    shown,
+    write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text),
+  };
+}
+
+/** Returns the format of a result. A typed `--columns` overrides a format of the environment that has no columns. */
+function formatOf(flags: GlobalFlags, env: Environment, toTerminal: boolean): Format {
+  const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), toTerminal);
+  if (flags.columns === undefined || format === 'table' || format === 'csv') return format;
+  if (flags.output === undefined) return 'table';
+  throw new Fault('usage', `--columns works only with -o table and -o csv, not with -o ${format}`);
 }
 
 /**
  * Returns the requested part of a result: one field, or only ids. Typed flags override the environment: a typed
- * `--output` or `--field` also overrides VAULT_QUIET.
+ * `--output` or `--field` also overrides VAULT_QUIET, and a typed `--columns` overrides VAULT_FIELD, too.
  */
 export function partOf(
   flags: GlobalFlags,
@@ -78,6 +100,11 @@ export function partOf(
 ): { readonly field: string | undefined; readonly quiet: boolean } {
   if (flags.quiet && flags.output !== undefined) {
     throw new Fault('usage', 'only one of --quiet and --output can be given: --quiet prints one id a line');
+  }
+  if (flags.columns !== undefined) {
+    const other = flags.quiet ? '--quiet' : flags.field === undefined ? undefined : '--field';
+    if (other !== undefined) throw new Fault('usage', `only one of --columns and ${other} can be given`);
+    return { field: undefined, quiet: false };
   }
   if (flags.quiet) return { field: flags.field, quiet: true };
   const isFree = flags.field === undefined && flags.output === undefined;

@@ -11,7 +11,10 @@ const ROW_DEPTH = 3;
 /** The precision of a time; with seconds, it has its zone, too. */
 type Precision = 'minutes' | 'seconds';
 
-/** Returns a value as text for a table cell: `number: XXXX4242, cvc: 123`. Omits the names for objects in an array. */
+/**
+ * Returns a value as text for a table cell: `XXXX4242 12/2030` for a card, `type: a, count: 1` for another object. Omits
+ * the names for objects in an array.
+ */
 export function briefText(
   value: Json | undefined,
   schema: Schema | undefined,
@@ -22,7 +25,19 @@ export function briefText(
     const texts = value.map((item) => (isJsonObject(item) ? valuesOf(item) : inline(item)));
     return fewOf(texts, value.some(isJsonObject) ? '; ' : ', ');
   }
-  return inline(value, false);
+  if (!isCard(value)) return inline(value, false);
+  const { number = '', expiration_month: month, expiration_year: year } = value;
+  const others = memberNames(value).filter((name) => !CARD.has(name) && value[name] !== null);
+  const text = `${inline(number)} ${inline(month).padStart(2, '0')}/${inline(year)}`;
+  return [text, ...others.map((name) => `${name}: ${inline(value[name])}`)].join(', ');
+}
+
+const CARD: ReadonlySet<string> = new Set(['number', 'expiration_month', 'expiration_year']);
+
+/** Returns whether a value is a card: an object with a number and an expiry. */
+export function isCard(value: Json | undefined): value is JsonObject {
+  if (value === undefined || !isJsonObject(value) || typeof value['number'] !== 'string') return false;
+  return [...CARD].every((name) => value[name] !== undefined && value[name] !== null);
 }
 
 /** The maximum length of an array in a cell. The audit entry of a list call names a hundred ids. */

@@ -80,9 +80,13 @@ async function renderNested(
   options: RenderOptions,
 ): Promise<Rendered> {
   const schema = view.schema?.properties?.[member];
-  const columns = Object.keys(schema?.items?.properties ?? {});
+  const columns = view.areChosen ? view.columns : Object.keys(schema?.items?.properties ?? {});
   const items = stringifyJson(selectField(body, [member]) ?? []);
-  const { text } = await RENDERERS[format](items, { schema, list: true, columns, rest: false }, options);
+  const { text } = await RENDERERS[format](
+    items,
+    { schema, list: true, columns, rest: false, ...(view.areChosen && { areChosen: true }) },
+    options,
+  );
   const others = memberNames(asObject(body) ?? {}).filter((name) => name !== member);
   const texts = others.map((name) => [name, cellText(selectField(body, [name]))] as const);
   const note = texts.flatMap(([name, value]) => (value === '' ? [] : [`${name}: ${value}`])).join(', ');

@@ -14,6 +14,8 @@ export interface ResultView {
   readonly list: boolean;
   /** Paths of the members that a table shows, in order. */
   readonly columns: readonly string[];
+  /** Whether `--columns` names the columns: a table then shows each of them, even if it is empty. */
+  readonly areChosen?: boolean;
   /** Whether the table of a single result lists its other members below the columns. */
   readonly rest: boolean;
   /** The path of the identifying member, which `--quiet` prints. Default: `id`. */
@@ -45,6 +47,12 @@ export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonl
   if (!list) return [body];
   const items = Array.isArray(body) ? body : selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
+}
+
+/** Returns the schema of the items of a list, or of the result itself if it is not a list. */
+export function itemSchema({ list, nested, schema }: ResultView): Schema | undefined {
+  if (nested !== undefined) return schema?.properties?.[nested]?.items;
+  return list ? (schema?.items ?? schema?.properties?.['data']?.items) : schema;
 }
 
 /** Returns the tokens of a document, in order. Everything else in it is an array, or an object without texts. */

@@ -10,17 +10,19 @@ export type Step = string | number;
 /** Matches a step: `name`, `[0]` or `["any name"]`. A dot precedes a name after the first. */
 const STEP = /\.?(?<name>[^.[\]"]+)|\[(?<index>\d+)\]|\["(?<quoted>[^"]*)"\]/y;
 
+const FORM = 'must be a path such as id, data.number or data[0].id';
+
 /** Returns the steps of a path such as `data.cards[0]["odd.name"]`. Throws the fault `usage` for a malformed path. */
-export function parsePath(path: string): readonly Step[] {
+export function parsePath(path: string, flag = '--field'): readonly Step[] {
   const steps: Step[] = [];
   STEP.lastIndex = 0;
   while (STEP.lastIndex < path.length) {
     const groups = STEP.exec(path)?.groups;
-    if (groups === undefined) throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
+    if (groups === undefined) throw new Fault('usage', `${flag} ${FORM}`);
     steps.push(groups['index'] === undefined ? (groups['name'] ?? groups['quoted'] ?? '') : Number(groups['index']));
   }
   if (steps.length > 0 && !path.startsWith('.')) return steps;
-  throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
+  throw new Fault('usage', `${flag} ${FORM}`);
 }
 
 /** Returns a path as a user types it. */
@@ -46,23 +48,25 @@ export function selectField(value: Json, steps: readonly Step[]): Json | undefin
  */
 export function checkField(result: Schema | undefined, steps: readonly Step[]): void {
   if (result === undefined) throw new Fault('usage', '--field: there is no result to print');
-  let schema: Schema | undefined = result;
+  const unknown = findUnknown(result, steps);
+  if (unknown === undefined) return;
+  const { step, path, known } = unknown;
+  const hint = itemHint(result, steps) ?? nearestHint(String(step), known);
+  throw new Fault('usage', `--field: the result has no ${path}`, { hint });
+}
+
+/** Returns the first step of a path that no value of the schema has; undefined if a value can have the whole path. */
+export function findUnknown(whole: Schema, steps: readonly Step[]) {
+  let schema: Schema | undefined = whole;
   for (const [at, step] of steps.entries()) {
-    if (schema === undefined || (schema.type === undefined && schema.enum === undefined)) return;
-    const known: readonly string[] = Object.keys(schema.properties ?? {});
+    if (schema === undefined || (schema.type === undefined && schema.enum === undefined)) return undefined;
+    const { properties = {} }: Schema = schema;
     const next: Schema | undefined =
-      typeof step === 'number'
-        ? schema.items
-        : Object.hasOwn(schema.properties ?? {}, step)
-          ? schema.properties?.[step]
-          : others(schema);
-    if (next === undefined) {
-      const hint = itemHint(result, steps) ?? nearestHint(String(step), known);
-      const path = printPath(steps.slice(0, at + 1));
-      throw new Fault('usage', `--field: the result has no ${path}`, { hint });
-    }
+      typeof step === 'number' ? schema.items : Object.hasOwn(properties, step) ? properties[step] : others(schema);
+    if (next === undefined) return { step, path: printPath(steps.slice(0, at + 1)), known: Object.keys(properties) };
     schema = next;
   }
+  return undefined;
 }
 
 function others(schema: Schema): Schema | undefined {

@@ -4,11 +4,12 @@ import { isJsonObject } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { stripControlCharacters } from './control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from './display-width.ts';
-import { briefText, detailRows, memberSchema } from './readable-text.ts';
+import { briefText, detailRows, isCard, memberSchema } from './readable-text.ts';
 import {
   cellText,
   cellValue,
   firstPageNote,
+  itemSchema,
   itemsOf,
   KEY_PATHS,
   type Rendered,
@@ -22,6 +23,13 @@ const GAP = '  ';
 const MIN_WIDTH = 10;
 
 type Line = readonly string[];
+
+/** The sizes of columns: their full widths, whether only these will do, and otherwise the smallest widths. */
+interface Sizes {
+  readonly natural: readonly number[];
+  readonly rigid: readonly boolean[];
+  readonly least: readonly number[];
+}
 
 /**
  * Resolves to a result as a table: a list with one line per item and without empty columns, a single result with one
@@ -49,7 +57,7 @@ async function renderRows(
   note: string | undefined,
 ): Promise<Rendered> {
   const used = view.columns.filter((column) => items.some((item) => cellValue(item, column) !== undefined));
-  const columns = items.length === 0 ? view.columns : used;
+  const columns = view.areChosen || items.length === 0 ? view.columns : used;
   const schemas = columns.map((column) => columnSchema(view, column));
   const rows = items.map((item) =>
     columns.map((column, at) =>
@@ -62,9 +70,13 @@ async function renderRows(
   );
   const lines = [columns.map((column) => column.toUpperCase()), ...rows];
   const natural = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
-  const isId = (column: string) => column === view.idMember || /(?:^|[._])id$/.test(column);
+  const isId = (column: string) => column === view.idMember || /(?:^|[._])(?:id|by|entities)$/.test(column);
   const rigid = columns.map((column, at) => schemas[at]?.format === 'date-time' || isId(column));
-  const widths = chooseWidths(natural, rigid, options.width);
+  const cards = columns.map((column, at) => {
+    const isShown = items.map((item) => isCard(cellValue(item, column)));
+    return Math.max(MIN_WIDTH, ...rows.map((row, line) => (isShown[line] ? displayWidth(row[at] ?? '') : 0)));
+  });
+  const widths = chooseWidths({ natural, rigid, least: cards }, options.width, view.areChosen ? columns.length : 1);
   const hidden = columns.slice(widths.length);
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
@@ -74,26 +86,22 @@ async function renderRows(
 }
 
 /**
- * Returns the widths of the visible columns. Hides columns from the right. The first column, an id or a name, keeps its
- * width if that leaves two fifths of the line to the others. A column of ids or times is shown in full width or hidden; a
- * first column of ids is never hidden, even if it is wider than the terminal.
+ * Returns the widths of the visible columns. Hides columns from the right, down to `keep`. The first column, an id or a
+ * name, keeps its width if that leaves two fifths of the line to the others. A column of ids or times is shown in full
+ * width or hidden, and a card is not cut; columns that `keep` protects may be wider than the terminal.
  */
-function chooseWidths(
-  natural: readonly number[],
-  rigid: readonly boolean[],
-  width: number | undefined,
-): readonly number[] {
+function chooseWidths({ natural, rigid, least }: Sizes, width: number | undefined, keep: number): readonly number[] {
   if (width === undefined) return natural;
-  for (let count = natural.length; count > 1; count -= 1) {
+  for (let count = natural.length; count > 1 && count >= keep; count -= 1) {
     const available = width - GAP.length * (count - 1);
     const isWhole = (at: number) => (rigid[at] ?? false) || (at === 0 && (natural[0] ?? 0) <= available * 0.6);
     const whole = natural.map((one, at) => (at < count && isWhole(at) ? one : 0)).reduce((sum, one) => sum + one, 0);
-    const others = natural.slice(0, count).filter((_, at) => !isWhole(at));
-    const fitted = [...fitWidths(others, available - whole, MIN_WIDTH)];
-    if (whole + fitted.reduce((sum, one) => sum + one, 0) > available) continue;
+    const isOther = (_: number, at: number) => at < count && !isWhole(at);
+    const fitted = [...fitWidths(natural.filter(isOther), available - whole, least.filter(isOther))];
+    if (count > keep && whole + fitted.reduce((sum, one) => sum + one, 0) > available) continue;
     return natural.slice(0, count).map((one, at) => (isWhole(at) ? one : (fitted.shift() ?? 0)));
   }
-  return natural.slice(0, 1).map((one) => (rigid[0] ? one : Math.min(one, width)));
+  return natural.slice(0, 1).map((one) => (rigid[0] ? one : Math.min(one, Math.max(width, least[0] ?? 0))));
 }
 
 /**
@@ -147,9 +155,7 @@ function draw(
 }
 
 function columnSchema(view: ResultView, column: string): Schema | undefined {
-  const { list, schema: result } = view;
-  const schema = list ? (result?.items ?? result?.properties?.['data']?.items) : result;
-  return parsePath(column).reduce<Schema | undefined>((at, step) => memberSchema(at, String(step)), schema);
+  return parsePath(column).reduce<Schema | undefined>((at, step) => memberSchema(at, String(step)), itemSchema(view));
 }
 
 /** Removes skin tones and emoji marks: terminals disagree on their width, so columns would not align. */

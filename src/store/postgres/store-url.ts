@@ -22,6 +22,8 @@ export interface StoreUrl extends Readonly<Partial<Record<(typeof FILES)[number]
   readonly tls: (typeof TLS_MODES)[number];
   /** The text for messages: `postgres://user@host:port/database`, with a schema other than the default. */
   readonly shown: string;
+  /** The URL with its parameters, as it was given. */
+  readonly whole: string;
 }
 
 const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)\/([^@/?#]*)(?:\?([^#]*))?$/;
@@ -63,7 +65,8 @@ export function parseStoreUrl(text: string, { insecure = false } = {}): StoreUrl
     throw new Fault('store_insecure', `${shown} ${reason}`, { hint });
   }
   const files = FILES.flatMap((name) => (parameters.has(name) ? [[name, parameters.get(name)]] : []));
-  return { user, hosts, database: decode(database), schema, tls, shown, ...Object.fromEntries(files) };
+  const whole = query === '' ? base : `${base}?${query}`;
+  return { user, hosts, database: decode(database), schema, tls, shown, whole, ...Object.fromEntries(files) };
 }
 
 const EXAMPLE = 'write postgres://user@host:port/database?schema=vault';

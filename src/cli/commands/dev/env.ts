@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
@@ -34,7 +35,7 @@ export const KEY_NAMES = ['private', 'management'] as const;
 export const ENV_FLAGS = {
   readyFile: flag('--ready-file <path>', 'the file that `vault serve --ready-file` wrote'),
   shell: flag('--shell <name>', 'sh, fish or powershell (default: sh)'),
-  github: oneShot('--github', 'set the variables of the next steps of a GitHub job, and mask the key in its log'),
+  github: oneShot('--github', 'set the variables of the next steps of a GitHub job, and mask the keys in its log'),
   as: flag('--as <key>', 'the key of a --dev vault: private or management (default: private)'),
 };
 
@@ -61,12 +62,12 @@ export const defineEnv = subcommand({
   },
 });
 
-/** Writes variables to the file that a GitHub job reads before its next step, and masks the API key in the job's log. */
+/** Writes variables to the file that a GitHub job reads before its next step, and masks the API keys in the job's log. */
 async function setForJob(variables: Readonly<Record<string, string>>, env: Environment): Promise<void> {
   const file = env['GITHUB_ENV'];
   if (file === undefined) throw new Fault('usage', '--github needs GITHUB_ENV, which a GitHub job sets');
-  const key = variables['VAULT_API_KEY'];
-  if (key !== undefined) await writeOut(`::add-mask::${key}\n`);
+  const keys = Object.entries(variables).filter(([name]) => /^(?:VAULT_API|APP_.*)_KEY$/.test(name));
+  for (const [, key] of keys) await writeOut(`::add-mask::${key}\n`);
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
   appendFileSync(file, lines.join(''));
 }
@@ -135,7 +136,15 @@ async function variablesOfDaemon(
     ...(key !== undefined && { VAULT_API_KEY: key }),
     // Lets a script stop the daemon: kill "$VAULT_PID".
     VAULT_PID: String(ready.pid),
+    ...(ready.seed !== undefined && (await variablesOfSeed(ready.seed))),
   };
+}
+
+/** Resolves to the ids and keys of a seed as variables, without names and values that a shell could misread. */
+async function variablesOfSeed(seed: JsonObject): Promise<Readonly<Record<string, string>>> {
+  const { seededVariables } = await import('../seed/seed-output.ts');
+  const variables = [...seededVariables({ apps: {}, tokens: {}, ...seed })];
+  return Object.fromEntries(variables.filter(([name, value]) => /^\w+$/.test(name) && !/\p{Cc}/u.test(value)));
 }
 
 function oneOf<T extends string>(flag: string, typed: string | undefined, known: readonly T[]): T | undefined {

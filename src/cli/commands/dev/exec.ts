@@ -21,7 +21,7 @@ const EXEC_FLAGS = {
 
 const HELP = `
 The environment of the command has VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID
-and, with a seed file, the variables that \`vault seed apply --out dotenv\` prints. Other variables that select a vault are removed.
+and, with a seed file, the variables that \`vault seed apply --out - --format dotenv\` prints. Other variables that select a vault are removed.
 \`vault exec\` passes signals on to the command. It ends with the command's exit code, or with 128 plus the number of its signal.
 
 Examples:

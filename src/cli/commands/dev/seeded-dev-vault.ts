@@ -15,7 +15,7 @@ export interface SeededDevVaultOptions {
   readonly env: Environment;
 }
 
-/** `ids` is what `vault seed apply --out json` prints: `{ apps, tokens }`. It is empty without a seed file. */
+/** `ids` is what `vault seed apply --out -` prints: `{ apps, tokens }`. It is empty without a seed file. */
 type SeededDevVault = DevVault & { readonly ids: JsonObject };
 
 /** A daemon with its `--dev` vault, on a free port of 127.0.0.1. */

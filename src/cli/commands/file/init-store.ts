@@ -25,8 +25,8 @@ export async function initStore(
   const { credential, removeKeyFile } = await newCredential(line, options.weakPassphrase);
   try {
     const { tenant, application } = await createStoreVault({ store, credential, ...options });
-    if (canPrompt()) report(`wrote ${store.url.shown}`, 'keep a copy of the key: without it nobody can read the vault');
-    const shown = { store: store.url.shown, tenant: tenant as Printable, application: application as Printable };
+    if (canPrompt()) report(`wrote ${store.url.whole}`, 'keep a copy of the key: without it nobody can read the vault');
+    const shown = { store: store.url.whole, tenant: tenant as Printable, application: application as Printable };
     return stringifyJson(shown);
   } catch (error) {
     // Keep the key file if another command has created this vault with it meanwhile.

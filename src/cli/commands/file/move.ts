@@ -86,4 +86,4 @@ function requireLocation(flag: string, text: string | undefined, { flags, env }:
   });
 }
 
-const shownAs = (location: VaultLocation): string => location.file ?? location.store.url.shown;
+const shownAs = (location: VaultLocation): string => location.file ?? location.store.url.whole;

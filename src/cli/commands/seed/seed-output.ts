@@ -6,7 +6,7 @@ import type { AppliedSeed } from './apply-seed.ts';
 import type { SeedChange } from './compare-item.ts';
 import type { SeedDocument } from './seed-document.ts';
 
-/** The formats of `--out`. */
+/** The formats of ids and keys. */
 export const OUT_FORMATS = ['json', 'dotenv'] as const;
 export type OutFormat = (typeof OUT_FORMATS)[number];
 
@@ -56,14 +56,14 @@ export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
 
 const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
 
-/** Returns the ids and keys as text in the format of `--out`. Throws `usage` for an id that it cannot hold. */
+/** Returns the ids and keys as text in a format. Throws `usage` for an id that it cannot hold. */
 export function printIds(format: OutFormat, ids: JsonObject): string {
   if (format === 'json') return `${stringifyJson(ids)}\n`;
   // A shell and a dotenv reader take text in single quotes literally. Ids contain no line ends.
   const variables = [...seededVariables(ids)];
   const quoted = variables.find(([, value]) => value.includes("'"));
   if (quoted === undefined) return variables.map(([name, value]) => `${name}='${value}'\n`).join('');
-  throw new Fault('usage', `--out dotenv: the id ${quoted[1]} contains a quote`, { hint: 'use --out json' });
+  throw new Fault('usage', `--format dotenv: the id ${quoted[1]} contains a quote`, { hint: 'use --format json' });
 }
 
 /**
@@ -79,7 +79,7 @@ export async function withOutFile<T>(
   const { reserveFile } = await import('../../files/whole-file.ts');
   const longest = new Map(document.apps.map(({ item }) => [item, { id: MAX_ID, key: MAX_KEY }]));
   const bytes = Buffer.byteLength(printIds(format, seededIds({ apps: longest }, document)));
-  const reserved = await reserveFile('--out-file', file, bytes);
+  const reserved = await reserveFile('--out', file, bytes);
   try {
     const { text, result } = await work();
     await reserved.fill(text);

@@ -20,8 +20,12 @@ import { parseSeed, seededRandom } from './seeded-random.ts';
 const APPLY_FLAGS = {
   dryRun: oneShot('--dry-run', 'print the changes without making them'),
   ...FLAGS.seed,
-  out: flag('--out <format>', 'print ids and keys instead of the summary: json or dotenv', 'VAULT_SEED_OUT'),
-  outFile: flag('--out-file <path>', 'a new file (0600) for ids and keys; - is standard output', 'VAULT_SEED_OUT_FILE'),
+  out: flag(
+    '--out <path>',
+    'a new file (0600) for ids and keys; - prints them instead of the summary',
+    'VAULT_SEED_OUT',
+  ),
+  format: flag('--format <format>', 'with --out: json or dotenv (default: json)', 'VAULT_SEED_FORMAT'),
 };
 
 const HELP = `
@@ -45,7 +49,7 @@ The private application \`seed: NAME\`, which the first apply makes, creates and
 so a second apply of the same seed ends the first.
 Reads do not show masks, search indexes and fingerprint expressions: an apply sets them when it creates a token, and when another
 member of the token differs.
-With --out or --out-file, an apply prints the API keys that it makes. With --seed, later applies print a key again until the key
+With --out, an apply prints the API keys that it makes. With --seed, later applies print a key again until the key
 is regenerated.
 Applications need --file with --seed, because a daemon creates random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
 and \`vault exec --seed-file FILE --seed N\` create the same ids and keys on every machine.
@@ -55,7 +59,8 @@ Exit codes: 7 a file is invalid (all errors are printed); 6 two applications hav
 
 Examples:
   vault seed apply seed.yaml --dry-run
-  vault seed apply seed.yaml --out dotenv > .env.vault
+  vault seed apply seed.yaml --out .env.vault --format dotenv
+  vault seed apply seed.yaml --out - > ids.json
   vault seed apply apps.yaml tokens.json`;
 
 /** Throws the fault `usage` when VAULT_SEED would make predictable keys in a vault that is not a `--dev` vault. */
@@ -69,7 +74,7 @@ function allowKnownKeys({ file }: VaultLocation, isTyped: boolean): void {
   report('--seed makes predictable API keys: keep no secrets in this vault');
 }
 
-const LOST_KEYS = 'pass --out or --out-file with the first apply; `vault apps regenerate` creates other keys';
+const LOST_KEYS = 'pass --out with the first apply; `vault apps regenerate` creates other keys';
 
 /** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
 export const defineSeedApply = printing({
@@ -82,7 +87,7 @@ export const defineSeedApply = printing({
 
 async function apply({ words, flags, env, read }: CommandLine): Promise<object | undefined> {
   const { dryRun, ...named } = read(APPLY_FLAGS);
-  const out = outOf(named, dryRun);
+  const out = outOf(named, 'format' in flags, dryRun);
   const seed = parseSeed(named.seed);
   const document = await loadSeed(words, env, seed ?? 0);
   const target = chooseTarget(flags, env);
@@ -114,12 +119,19 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
   });
 }
 
-function outOf({ out, outFile }: Pick<FlagValues<typeof APPLY_FLAGS>, 'out' | 'outFile'>, dryRun: boolean) {
-  if (out === undefined && outFile === undefined) return undefined;
+function outOf(
+  { out, format: named }: Pick<FlagValues<typeof APPLY_FLAGS>, 'out' | 'format'>,
+  isTyped: boolean,
+  dryRun: boolean,
+) {
+  if (out === undefined) {
+    if (isTyped) throw new Fault('usage', '--format needs --out', { hint: 'pass --out FILE, or --out - to print' });
+    return undefined;
+  }
   if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
-  const format = OUT_FORMATS.find((known) => known === (out ?? 'json'));
-  if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) must be one of ${OUT_FORMATS.join(', ')}`);
-  return { format, file: outputPath(outFile) };
+  const format = OUT_FORMATS.find((known) => known === (named ?? 'json'));
+  if (format !== undefined) return { format, file: outputPath(out) };
+  throw new Fault('usage', `--format (VAULT_SEED_FORMAT) must be one of ${OUT_FORMATS.join(', ')}`);
 }
 
 /** `vault seed schema`: prints the JSON Schema of a seed file, for editors. */

@@ -26,7 +26,7 @@ export interface Ready {
   readonly ui?: string;
   /** The URL of the metrics. */
   readonly metrics?: string;
-  /** For a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
+  /** For a vault with a seed: the ids and keys that `vault seed apply --out -` prints. */
   readonly seed?: JsonObject;
 }
 
