@@ -1,7 +1,7 @@
 import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, type ResultOf } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
-import { holds } from './access/grants.ts';
+import { missingPermission } from './access/missing-permission.ts';
 import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { freshKeySteps, mayBeStale } from './fresh-keys.ts';
@@ -192,12 +192,9 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
 /** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */
 function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
-  const { permission, orFlag } = row;
-  if (permission !== undefined && !holds(grants, permission) && !(orFlag && application.details[orFlag])) {
-    const detail = `The application does not hold the permission ${permission}.`;
-    return new Problem('permission_missing', { detail });
-  }
-  return row.body && checkMediaType(row, call);
+  const { permission, orFlag, orOwn } = row;
+  const needed = orOwn || (orFlag && application.details[orFlag]) ? undefined : permission;
+  return missingPermission(grants, needed) ?? (row.body && checkMediaType(row, call));
 }
 
 /**

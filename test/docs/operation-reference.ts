@@ -194,14 +194,15 @@ function problemText({ params, body, path, conflicts }: Operation): string {
 }
 
 function headText(row: Operation): string {
-  const { permission, orFlag, cli } = row;
+  const { permission, orFlag, orOwn, cli } = row;
   const types = permission === undefined ? [] : PERMISSIONS[permission].types;
   const needs =
     permission === undefined ? 'any valid key' : `permission ${code(permission)} (${types.join(' and ')} applications)`;
   const flag = orFlag === undefined ? '' : `, or ${code(orFlag)} for an expiring application`;
+  const own = orOwn ? ', or any valid key for its own access' : '';
   const words = ['vault', ...commandWords(row), ...(cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ');
   const retries = takesIdempotencyKey(row) ? ' It takes an [idempotency key](#retry-safely).' : '';
-  return `${code(`${row.method} ${row.path}`)}: ${needs}${flag}. Command: ${code(words)}.${retries}\n`;
+  return `${code(`${row.method} ${row.path}`)}: ${needs}${flag}${own}. Command: ${code(words)}.${retries}\n`;
 }
 
 /** Describes every operation: its request, its results, and an example that a test runs on a vault. */
