@@ -5,6 +5,9 @@ import { CONSOLE_FIELDS } from './console-headers.ts';
 
 /** The folder with the page's built files: in the sources, dist/console; in the build, the folder beside this one. */
 const FOLDER = import.meta.filename.endsWith('.ts') ? '../../dist/console' : '../console';
+/** The page of the package's documentation that the console links to, and its path below `/ui/`. */
+const DOCUMENTATION = '../../docs/console.md';
+const DOCUMENTATION_PATH = 'docs/console.md';
 const PAGE = 'index.html';
 const COMPRESSED = '.br';
 
@@ -13,6 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.md': 'text/plain; charset=utf-8',
 };
 
 interface Asset {
@@ -32,6 +36,9 @@ export async function loadAssets() {
   const files = new Map(
     await Promise.all(names.map(async (name) => [name, await readFile(path.join(folder, name))] as const)),
   );
+  // A copy of the program may leave the documentation out.
+  const text = await readFile(path.join(import.meta.dirname, DOCUMENTATION)).catch(() => undefined);
+  if (text !== undefined) files.set(DOCUMENTATION_PATH, text);
   const assets = new Map<string, Asset>();
   for (const [name, bytes] of files) {
     const type = TYPES[path.extname(name)];

@@ -26,7 +26,7 @@ import { loadAssets } from './assets.ts';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 import { foreignOrigin } from './guard.ts';
 import type { HolderCommands } from './holder-requests.ts';
-import { createIdentities } from './identities.ts';
+import { type ConsoleKey, createIdentities } from './identities.ts';
 import { createPageActions, type PageActions, type Sent } from './page-actions.ts';
 import { type ConsoleSession, createSessions, type Opened, type SessionOptions } from './sessions.ts';
 
@@ -38,12 +38,24 @@ const SECRET_HEADER = 'x-vault-console';
 const ACTIVE_HEADER = 'x-vault-active';
 const AS_HEADER = 'x-vault-as';
 
+/** The words with which command lines reach the vault of a console, quoted for a shell. */
+export interface ConsoleCommands {
+  /** The flags of an operation. Absent when the daemon itself serves the console, at the page's own address. */
+  readonly vault?: string;
+  /** The flags of a command on the file. Absent without the file. */
+  readonly file?: string;
+  /** Whether the file ends with its daemon, so that no command can name it. */
+  readonly temporary?: true;
+  /** The command that opens the console again. */
+  readonly console: string;
+}
+
 /** The settings of a console. Times are in milliseconds. */
 export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs' | 'code' | 'confirm'> {
   /** Receives the calls of the page. */
   readonly client: Client;
   /** The API keys of every session. */
-  readonly apiKeys: readonly string[];
+  readonly apiKeys: readonly ConsoleKey[];
   /** Facts that the page shows about the vault. */
   readonly about: {
     /** The address of the vault. Absent when the daemon itself serves the console. */
@@ -51,6 +63,7 @@ export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs'
     readonly header_prefix: string;
     /** The audit level of the vault. Absent for a vault behind a daemon. */
     readonly audit_level?: string;
+    readonly commands: ConsoleCommands;
   };
   /** Sends requests to the dev controls of a vault behind a daemon. */
   readonly sendToDev?: SendToDev | undefined;

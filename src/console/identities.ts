@@ -9,31 +9,45 @@ import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { SendToDev } from '../http/endpoints.ts';
 
-/** An API key of a session, with its application if the key may read it. */
-interface Identity {
-  readonly n: number;
+/** An API key of a console. */
+export interface ConsoleKey {
   readonly apiKey: string;
+  /** The source of the key, which names it while its application is unknown: a file, a profile or a variable. */
+  readonly source: string;
+  /** The flag that gives a command this key, quoted for a shell. Absent for a key that is in a variable. */
+  readonly flag?: string;
+  /** The variable that holds the key. Default, without `flag`: `VAULT_API_KEY`. */
+  readonly variable?: string;
+}
+
+/** An API key of a session, with its application if the key may read it. */
+interface Identity extends ConsoleKey {
+  readonly n: number;
   applicationId: string | undefined;
   application: Application | undefined;
   /** Whether the key has been used to look up its own application. */
   isAsked: boolean;
+  /** Whether the vault no longer accepts the key. */
+  isEnded: boolean;
 }
 
 /** An identity as the page sees it, without the key. */
-export type ShownIdentity = { readonly n: number } & Partial<
-  Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
->;
+export type ShownIdentity = Omit<ConsoleKey, 'apiKey'> & { readonly n: number } & { readonly ended?: true } & Partial<
+    Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
+  >;
 
 export type Identities = ReturnType<typeof createIdentities>;
 
 /** Creates the store of a session's API keys. The page refers to a key by its number. */
-export function createIdentities(client: Client, apiKeys: readonly string[], sendToDev?: SendToDev | undefined) {
+export function createIdentities(client: Client, keys: readonly ConsoleKey[], sendToDev?: SendToDev | undefined) {
   let next = 0;
+  let pasted = 0;
   let identities: readonly Identity[] = [];
-  for (const apiKey of apiKeys) append(apiKey);
+  for (const key of keys) append(key);
 
-  function append(apiKey: string): Identity {
-    const identity = { n: next++, apiKey, applicationId: undefined, application: undefined, isAsked: false };
+  function append(key: ConsoleKey): Identity {
+    const unknown = { applicationId: undefined, application: undefined, isAsked: false, isEnded: false };
+    const identity = { ...key, n: next++, ...unknown };
     identities = [...identities, identity];
     return identity;
   }
@@ -67,14 +81,10 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));
   }
 
-  /**
-   * Makes a call as the chosen identity. Returns 403 if its key is no longer valid, since a 401 would lock the page.
-   */
+  /** Makes a call as the chosen identity. A 401 names the key that is no longer valid. */
   async function asChosen(chosen: Identity, call: Call): Promise<Reply> {
     const reply = await callAs(chosen, call);
-    if (reply.status !== 401) return reply;
-    const detail = 'The vault no longer accepts the API key of this identity.';
-    return problemReply(new Problem('permission_missing', { detail }), reply.traceId);
+    return reply.status === 401 ? endedReply([chosen], reply.traceId) : reply;
   }
 
   /**
@@ -86,11 +96,14 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     traceId: string,
     send: (identity: Identity) => Promise<Reply>,
   ): Promise<Reply> {
-    for (const identity of identities) {
-      if (!mayHold(identity, permission)) continue;
+    const able = identities.filter((identity) => mayHold(identity, permission));
+    for (const identity of able) {
       const reply = await send(identity);
+      identity.isEnded = reply.status === 401;
       if (!isNotAllowed(reply)) return reply;
     }
+    const ended = able.filter(({ isEnded }) => isEnded);
+    if (ended.length > 0) return endedReply(ended, traceId);
     const detail = 'No API key of the console holds the required permission.';
     return problemReply(new Problem('permission_missing', { detail }), traceId);
   }
@@ -128,16 +141,17 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     client: { call, close: async () => undefined } satisfies Client,
     callDev,
 
-    /** Resolves to all identities whose keys are still valid, with their applications. */
+    /** Resolves to all identities with their applications. The key of an `ended` one is no longer valid. */
     async describe(): Promise<readonly ShownIdentity[]> {
       const shown: ShownIdentity[] = [];
       for (const identity of identities) {
-        if ((await learn(identity)) === 401) continue;
-        const { n, applicationId: id, application } = identity;
-        if (application === undefined) shown.push({ n, ...(id !== undefined && { id }) });
+        const ended = (await learn(identity)) === 401;
+        const { apiKey: _secret, isAsked, isEnded, applicationId: id, application, ...named } = identity;
+        const own = { ...named, ...(ended && { ended }) };
+        if (application === undefined) shown.push({ ...own, ...(id !== undefined && { id }) });
         else {
           const { name, type, permissions, rules } = application;
-          shown.push({ n, id: application.id, name, type, permissions, rules });
+          shown.push({ ...own, id: application.id, name, type, permissions, rules });
         }
       }
       return shown;
@@ -148,7 +162,8 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
      * check it.
      */
     async add(apiKey: string): Promise<void> {
-      const identity = append(apiKey);
+      pasted += 1;
+      const identity = append({ apiKey, source: `pasted key ${pasted}` });
       let status: number | undefined;
       try {
         status = await learn(identity);
@@ -165,6 +180,13 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   function remove(n: number): void {
     identities = identities.filter((each) => each.n !== n);
   }
+}
+
+/** Returns the reply to a call for which only keys were left that the vault no longer accepts. */
+function endedReply(ended: readonly Identity[], traceId: string): Reply {
+  const names = ended.map(({ application, source }) => application?.name ?? source).join(' and ');
+  const detail = `The API key of ${names} no longer works: it was deleted or regenerated, or has expired. Add a key.`;
+  return problemReply(new Problem('unauthenticated', { detail }), traceId);
 }
 
 /**

@@ -240,6 +240,7 @@ export const APPLICATION_OPERATIONS = {
     method: 'POST',
     path: '/applications/explain',
     permission: 'application:read',
+    orOwn: true,
     body: EXPLAIN_ACCESS,
     result: EXPLANATION,
     status: 200,
@@ -256,6 +257,7 @@ export const APPLICATION_OPERATIONS = {
         'vault apps explain backend --token $TOKEN',
         `vault apps explain backend --token $TOKEN \\\n    --rule 'container=/pci/ transform=mask permissions=token:read'`,
         `vault apps explain --type private --permission token:read --token $TOKEN`,
+        'vault apps explain --token $TOKEN',
       ],
     },
     examples: {

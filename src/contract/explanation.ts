@@ -42,6 +42,10 @@ export const EXPLAIN_ACCESS = {
   additionalProperties: false,
   properties: {
     ...ASKED_APPLICATION,
+    application_id: {
+      ...ENTITY_ID,
+      description: 'The id of the application. Default, without `application`: the caller.',
+    },
     token_id: {
       type: 'string',
       minLength: 1,
@@ -107,7 +111,12 @@ export const EXPLANATION = {
   additionalProperties: false,
   properties: {
     token_id: { type: 'string', description: 'The id of the token.' },
-    containers: { type: 'array', items: CONTAINER, description: 'The containers of the token.' },
+    containers: {
+      type: 'array',
+      items: CONTAINER,
+      description:
+        'The containers of the token. Empty when the caller explains its own access and may not read the token.',
+    },
     permissions: { type: 'array', items: EXPLAINED_PERMISSION, description: 'Each permission on tokens.' },
   },
 } as const;

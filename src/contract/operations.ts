@@ -20,6 +20,8 @@ export interface Operation {
   readonly permission?: Permission;
   /** A flag of the calling application that replaces the permission. The handler decides how much the flag allows. */
   readonly orFlag?: 'can_create_expiring_applications';
+  /** Whether a body without an application concerns the caller and needs no permission. The handler checks the others. */
+  readonly orOwn?: true;
   readonly params?: Schema;
   readonly query?: Schema;
   readonly body?: Schema;

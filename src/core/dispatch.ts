@@ -1,7 +1,7 @@
 import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, type ResultOf } from '../contract/operations.ts';
-import { type ApplicationType, PERMISSIONS, type Permission, type PermissionRow } from '../contract/permissions.ts';
-import { holds } from './access/grants.ts';
+import type { ApplicationType } from '../contract/permissions.ts';
+import { missingPermission } from './access/missing-permission.ts';
 import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { freshKeySteps, mayBeStale } from './fresh-keys.ts';
@@ -190,21 +190,12 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
 }
 
 /** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */
-function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
+function refusal(identity: Identity, row: Operation, call: Call): Problem | undefined {
+  const { application } = identity;
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
-  const { permission, orFlag } = row;
-  if (permission !== undefined && !holds(grants, permission) && !(orFlag && application.details[orFlag])) {
-    return new Problem('permission_missing', { detail: missing(permission, application.record.type) });
-  }
-  return row.body && checkMediaType(row, call);
-}
-
-/** Returns the detail for a permission that an application does not hold, and what to do if its type cannot hold it. */
-function missing(permission: Permission, type: ApplicationType): string {
-  const fact = `The application does not hold the permission ${permission}.`;
-  const { types }: PermissionRow = PERMISSIONS[permission];
-  if (type !== 'management' || types.includes(type)) return fact;
-  return `${fact} No management application can; \`vault apps create --name NAME --type private --permission ${permission}\` creates one that does.`;
+  const { permission, orFlag, orOwn } = row;
+  const needed = orOwn || (orFlag && application.details[orFlag]) ? undefined : permission;
+  return missingPermission(identity, needed) ?? (row.body && checkMediaType(row, call));
 }
 
 /**

@@ -261,9 +261,10 @@ function problemWords({ params, body, path, conflicts }: Operation): string {
 }
 
 function headText(id: string, row: Operation, result: Node | undefined): string {
-  const { permission, orFlag, status } = row;
+  const { permission, orFlag, orOwn, status } = row;
   const flag = orFlag === undefined ? '' : `, or ${code(orFlag)} for an expiring application,`;
-  const needs = `${permission === undefined ? 'any valid key' : code(permission)}${flag}`;
+  const own = orOwn ? ', or any valid key for its own access,' : '';
+  const needs = `${permission === undefined ? 'any valid key' : code(permission)}${flag}${own}`;
   const retries = takesIdempotencyKey(row) ? ' It takes an [idempotency key](#retry-safely).' : '';
   return `${code(`${row.method} ${row.path}`)} (${code(id)}, ${code(commandOf(row))}) needs ${needs} and returns ${status}${resultWords(result)}.${retries}${problemWords(row)}\n`;
 }

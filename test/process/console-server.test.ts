@@ -29,6 +29,8 @@ afterEach(async () => {
   await Promise.all(daemons.splice(0).map((daemon) => daemon.stop()));
 });
 
+const keysOf = (...apiKeys: readonly string[]) => apiKeys.map((apiKey, n) => ({ apiKey, source: `key ${n}` }));
+
 async function serve(options: Partial<ConsoleOptions> = {}, more: { readonly isConsoleOnly?: true } = {}) {
   const daemon = await startDaemon(
     world.client,
@@ -39,8 +41,8 @@ async function serve(options: Partial<ConsoleOptions> = {}, more: { readonly isC
         createConsole(
           {
             client: world.client,
-            apiKeys: [world.management, writer],
-            about: { header_prefix: 'SVC' },
+            apiKeys: keysOf(world.management, writer),
+            about: { header_prefix: 'SVC', commands: { console: 'vault ui' } },
             secure: false,
             code: { text: CODE, life: 'always', madeAt: 0 },
             idleMs: 15 * MINUTE,
@@ -377,12 +379,15 @@ describe('a session', () => {
     const { body } = await send('GET /ui/session', fields);
     const id = JSON.parse(body).identities[0].id;
     expect((await send(`POST /ui/api/applications/${id}/regenerate`, fields)).status).toBe(200);
-    // A 401 would lock the page, which would then lose the new key that it shows.
-    const { status, body: refused } = await send('GET /ui/api/applications', fields);
-    expect([status, JSON.parse(refused).detail]).toEqual([
-      403,
-      'The vault no longer accepts the API key of this identity.',
-    ]);
+    // Not `console_locked`, which would lock the page: it would lose the new key that it shows.
+    for (const head of [fields, { ...fields, 'X-Vault-As': undefined }]) {
+      const refused = await send('GET /ui/api/applications', head);
+      expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
+      expect(JSON.parse(refused.body).detail).toMatch(/^The API key of \S.* no longer works: /);
+    }
+    const { identities } = JSON.parse((await send('GET /ui/session', fields)).body);
+    expect(identities).toMatchObject([{ n: 0, ended: true }, { n: 1 }]);
+    expect(identities[1]).not.toHaveProperty('ended');
     expect((await send('GET /ui/session', fields)).status).toBe(200);
   });
 
@@ -458,7 +463,7 @@ describe('the dev controls', () => {
   async function serveDev(status = 200) {
     const asked: object[] = [];
     const site = await serve({
-      apiKeys: [writer, world.management],
+      apiKeys: keysOf(writer, world.management),
       sendToDev: async (request, traceId) => {
         if (request.apiKey !== world.management) return problemReply(new Problem('permission_missing'), traceId);
         asked.push(request);

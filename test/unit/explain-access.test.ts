@@ -18,6 +18,60 @@ describe('a draft', () => {
   });
 });
 
+describe('its own access', () => {
+  const secrets = /\/bank\//;
+  const rules = [
+    { description: '', priority: 1, container: '/pci/', transform: 'mask', permissions: ['token:read'] },
+    { description: '', priority: 2, container: '/bank/low/', transform: 'mask', permissions: ['token:delete'] },
+  ];
+
+  async function open() {
+    const world = await openTestVault('own access');
+    const make = (body: object) => world.application({ name: 'n', type: 'private', ...body });
+    const writer = await make({ permissions: ['token:create'] });
+    const tokens = { 'card-1': ['/pci/high/'], 'bank-1': ['/bank/high/'] };
+    for (const [id, containers] of Object.entries(tokens))
+      await world.call(writer, 'createToken', { body: { id, type: 'token', data: 1, containers } });
+    const explain = (key: string, token_id: string, more: object = {}) =>
+      world.call(key, 'explainAccess', { body: { token_id, ...more } });
+    return { world, make, explain };
+  }
+
+  it('needs no permission, but that of others needs application:read', async () => {
+    const { world, make, explain } = await open();
+    const key = await make({ rules });
+    const { status, text } = await explain(key, 'card-1');
+    expect([status, JSON.parse(text).permissions[1]]).toMatchObject([200, { allowed: true, transform: 'mask' }]);
+    expect(JSON.parse(text).containers).toEqual(['/pci/high/']);
+    const { data } = JSON.parse((await world.call(world.management, 'listApplications')).text);
+    expect((await explain(key, 'card-1', { application_id: data[0].id })).status).toBe(403);
+    expect((await explain(key, 'none')).status).toBe(404);
+  });
+
+  it('on a token that it may not read names no container of the token', async () => {
+    const { make, explain } = await open();
+    const { text } = await explain(await make({ rules: rules.slice(0, 1) }), 'bank-1');
+    expect(text).not.toMatch(secrets);
+    expect(JSON.parse(text)).toMatchObject({ containers: [], permissions: { 1: { allowed: false } } });
+    expect(JSON.parse((await explain(await make({ rules }), 'bank-1')).text).permissions[1].own.rules[0]).toEqual({
+      priority: 1,
+      outcome: 'no_match',
+      reason: 'the token is not in /pci/',
+    });
+  });
+
+  it.each([
+    ['management', ['application:read']],
+    ['public', ['token:create']],
+  ])('of a %s key is the same for tokens that exist and that do not', async (type, permissions) => {
+    const { make, explain } = await open();
+    const key = await make({ type, permissions });
+    const [known, unknown] = [await explain(key, 'bank-1'), await explain(key, 'bank-2')];
+    expect([known.status, unknown.status]).toEqual([200, 200]);
+    expect(known.text).toBe(unknown.text.replace('bank-2', 'bank-1'));
+  });
+});
+
 describe('an explanation', () => {
   const ALL = Object.keys(PERMISSIONS).filter((name) => name.startsWith('token:')) as Permission[];
   const token: TokenFacts = { id: 'card-1', containers: ['/pci/high/', '/bank/low/'] };

@@ -94,7 +94,7 @@ function addressWords({ url, caFile }: RequestTarget, path: string): readonly [w
 }
 
 /** Returns a word quoted for a POSIX shell. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 

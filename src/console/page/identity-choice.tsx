@@ -1,15 +1,20 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { reload } from './loaded.ts';
 import { Wrong } from './parts/pieces.tsx';
-import { actingAs, addKey, type HeldIdentity } from './session.ts';
+import { actingAs, addKey, type HeldIdentity, isAddingKey, nameOf } from './session.ts';
 
 /**
- * Shows the choice of the API key for calls, and a field to paste another key. The server half keeps the keys in
- * memory.
+ * Shows whose key the console uses, the choice among several, and a field to paste another one. The server half keeps
+ * the keys in memory.
  */
 export function IdentityChoice({ identities }: { readonly identities: readonly HeldIdentity[] }) {
-  const [isAdding, setAdding] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
   const [wrong, setWrong] = useState<string>();
+  const isAsking = isAddingKey.value || identities.length === 0;
+  const [first] = identities;
+  useEffect(() => {
+    if (isAddingKey.value) field.current?.focus();
+  }, [isAddingKey.value]);
 
   async function add(event: SubmitEvent) {
     event.preventDefault();
@@ -19,43 +24,56 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
     form.reset();
     const refused = await addKey(key);
     setWrong(refused);
-    setAdding(refused !== undefined);
+    isAddingKey.value = refused !== undefined;
     reload();
   }
 
   return (
     <>
-      <label class="acting">
-        Acting as
-        <select
-          value={String(actingAs.value ?? '')}
-          onChange={({ currentTarget: { value } }) => {
-            actingAs.value = value === '' ? undefined : Number(value);
-            reload();
-          }}
-        >
-          <option value="">any suitable key</option>
-          {identities.map(({ n, name, type, id }) => (
-            <option key={n} value={n}>
-              {name ?? id ?? `key ${n + 1}`} {type && `(${type})`}
-            </option>
-          ))}
-        </select>
-      </label>
-      {isAdding || identities.length === 0 ? (
+      {first !== undefined && identities.length === 1 && <p class="signed">Signed in as {<KeyName of={first} />}</p>}
+      {identities.length > 1 && (
+        <label class="acting">
+          Signed in as
+          <select
+            value={String(actingAs.value ?? '')}
+            onChange={({ currentTarget: { value } }) => {
+              actingAs.value = value === '' ? undefined : Number(value);
+              reload();
+            }}
+          >
+            <option value="">each of {identities.length} keys, as needed</option>
+            {identities.map((each) => (
+              <option key={each.n} value={each.n}>
+                {nameOf(each)}
+                {each.ended && ': no longer works'}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {isAsking ? (
         <form onSubmit={add}>
           <label>
             API key
-            <input name="key" type="password" autocomplete="off" spellcheck={false} required />
+            <input ref={field} name="key" type="password" autocomplete="off" spellcheck={false} required />
           </label>
           <button type="submit">Use this key</button>
           <Wrong>{wrong}</Wrong>
         </form>
       ) : (
-        <button type="button" onClick={() => setAdding(true)}>
+        <button type="button" onClick={() => (isAddingKey.value = true)}>
           Add a key
         </button>
       )}
     </>
+  );
+}
+
+function KeyName({ of }: { readonly of: HeldIdentity }) {
+  return (
+    <b title={of.id}>
+      {nameOf(of)}
+      {of.ended && ': no longer works'}
+    </b>
   );
 }

@@ -24,7 +24,7 @@ const KEYS = [
   ['Ctrl L', 'lock all tabs'],
 ] as const;
 
-/** Lists all keyboard shortcuts in a dialog. */
+/** Lists all shortcuts in a dialog. */
 export function KeyList({ screens }: { readonly screens: readonly ScreenRow[] }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isOn, setOn] = useState(singleKeys.get());
@@ -34,8 +34,8 @@ export function KeyList({ screens }: { readonly screens: readonly ScreenRow[] })
     else dialog.current?.close();
   }, [isShown]);
   return (
-    <dialog ref={dialog} onClose={() => (isOpen.value = false)} aria-labelledby="keys-title">
-      <h2 id="keys-title">Keys</h2>
+    <dialog ref={dialog} onClose={() => (isOpen.value = false)} aria-labelledby="shortcuts-title">
+      <h2 id="shortcuts-title">Shortcuts</h2>
       <dl class="keys">
         {[...screens.map(({ key, name }) => [`g ${key}`, name] as const), ...KEYS].map(([key, text]) => (
           <div key={key}>
@@ -55,7 +55,7 @@ export function KeyList({ screens }: { readonly screens: readonly ScreenRow[] })
             setOn(checked);
           }}
         />{' '}
-        Use keys without Ctrl
+        Use shortcuts without Ctrl
       </label>
       <form method="dialog">
         <button type="submit">Close</button>

@@ -2,13 +2,15 @@ import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Application } from '../../client/create-client.ts';
 import { useKeys } from './keys.ts';
-import { AsCommand } from './parts/pieces.tsx';
+import { AsCommand } from './parts/as-command.tsx';
+import type { ShownCall } from './parts/command-of.ts';
+
 import { toast } from './parts/toast.tsx';
 
 interface Owner {
   readonly name: string;
   /** The command that makes such a key. */
-  readonly command: string;
+  readonly command: ShownCall;
 }
 
 const owner = signal<Owner | undefined>(undefined);
@@ -19,7 +21,7 @@ let apiKey = '';
 /** Shows the new API key of an application until the user confirms. Default `command`: regenerate. */
 export function showNewKey(
   { id, name, key = '' }: Application,
-  command = `vault apps regenerate ${id} --key-out FILE`,
+  command: ShownCall = { operation: 'regenerateApplicationKey', params: { id }, more: '--key-out FILE' },
 ): void {
   apiKey = key;
   owner.value = { name, command };
@@ -75,7 +77,7 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
       <p class="note">
         Browser extensions and clipboard histories can read it. To write the next key to a file that only you can read:
       </p>
-      <AsCommand text={command} />
+      <AsCommand of={command} />
     </dialog>
   );
 }

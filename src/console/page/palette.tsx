@@ -20,7 +20,7 @@ interface Line {
 
 const COMMANDS: readonly Line[] = [
   { kind: 'command', text: 'Reload', act: reload },
-  { kind: 'command', text: 'Show all keys', act: openKeyList },
+  { kind: 'command', text: 'Show all shortcuts', act: openKeyList },
   { kind: 'command', text: 'Lock', act: () => void lock() },
 ];
 

@@ -2,11 +2,31 @@ import { signal } from '@preact/signals';
 import type { Application } from '../../client/create-client.ts';
 import type { Permission } from '../../contract/permissions.ts';
 import { type OpenedReply, opened, postSession, request, SECRET } from './opening.ts';
+import { endOutage, outage, startOutage } from './outage.ts';
 
 /** An API key that the server half keeps for this session. The page never gets the key. */
-export type HeldIdentity = { readonly n: number } & Partial<
-  Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
->;
+export type HeldIdentity = {
+  readonly n: number;
+  /** The file or variable of the key. */
+  readonly source: string;
+  /** The flag that gives a command this key; absent for a key that is in a variable. */
+  readonly flag?: string;
+  readonly variable?: string;
+  /** Whether the vault no longer accepts the key. */
+  readonly ended?: true;
+} & Partial<Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>>;
+
+/** The words with which command lines reach the vault, quoted for a shell. */
+export interface CommandWords {
+  /** The flags of an operation. Absent when the vault itself serves the console. */
+  readonly vault?: string;
+  /** The flags of a command on the file. Absent without the file. */
+  readonly file?: string;
+  /** Whether the file ends with its daemon. */
+  readonly temporary?: true;
+  /** The command that opens the console again. */
+  readonly console: string;
+}
 
 /** The reply of `GET /ui/session`. */
 export interface About {
@@ -16,19 +36,23 @@ export interface About {
   readonly audit_level?: string;
   /** Whether the console has the key of the file. */
   readonly file: boolean;
+  readonly commands: CommandWords;
   readonly identities: readonly HeldIdentity[];
 }
 
 export type SessionState =
   | { readonly kind: 'opening' }
   | { readonly kind: 'confirm'; readonly number: string }
-  | { readonly kind: 'locked'; readonly reason: string }
+  | { readonly kind: 'locked'; readonly reason: string; readonly commands?: CommandWords | undefined }
   | { readonly kind: 'open'; readonly about: About };
 
 export const session = signal<SessionState>({ kind: 'opening' });
 
 /** The number of the identity chosen under "Acting as". Undefined means the first identity with the permission. */
 export const actingAs = signal<number | undefined>(undefined);
+
+/** Whether a form for another key is shown. */
+export const isAddingKey = signal(false);
 
 /** How long the page waits for another tab's secret before it shows that it is locked, in milliseconds. */
 const TAB_MS = 200;
@@ -41,14 +65,47 @@ const NO_ANSWER = 'The console server does not answer.';
 
 const tabs = new BroadcastChannel(SECRET);
 
-/** Sends a request of this session. A 401 locks the page. Rejects with a message for people without an answer. */
+/**
+ * Sends a request of this session. Locks the page when the session has ended, and starts an outage without an answer.
+ * Then rejects with a message for people.
+ */
 export async function send(path: string, init?: RequestInit): Promise<Response> {
   const response = await request(path, init).catch((error: unknown) => {
     // `fetch` rejects with a TypeError without an answer, and with the signal's reason after an abort.
-    throw error instanceof TypeError ? new Error(NO_ANSWER) : error;
+    if (!(error instanceof TypeError)) throw error;
+    if (session.peek().kind === 'open') startOutage(NO_ANSWER, isBack);
+    throw new Error(NO_ANSWER);
   });
-  if (response.status === 401 && session.peek().kind === 'open') close('The session has ended.');
+  if ((response.status === 401 || response.status === 503) && session.peek().kind === 'open') await explain(response);
   return response;
+}
+
+/** Reacts to a reply that concerns the whole page: the session has ended, a key has ended, or the vault is gone. */
+async function explain(response: Response): Promise<void> {
+  const { type = '', detail = '' }: { readonly type?: string; readonly detail?: string } = await response
+    .clone()
+    .json()
+    .catch(() => ({}));
+  if (type.endsWith('console_locked')) close('The session has ended.');
+  else if (response.status === 401) await refresh();
+  else if (detail.startsWith(GONE)) startOutage(detail, isBack);
+}
+
+/** The first words of the detail when the console cannot reach the vault. */
+const GONE = 'The vault does not answer';
+
+/** Resolves to whether the vault answers again. Locks the page if its session is gone. */
+async function isBack(): Promise<boolean> {
+  const response = await request('api/readyz').catch(() => undefined);
+  if (response?.status !== 401) return response?.ok === true;
+  close('The vault has started again, which ends the session.');
+  return true;
+}
+
+/** Describes the session again, because one of its keys may have ended. */
+async function refresh(): Promise<void> {
+  const response = await request('session').catch(() => undefined);
+  if (response?.ok && session.peek().kind === 'open') session.value = { kind: 'open', about: await response.json() };
 }
 
 /** Opens the session with the code in the address, the secret of this tab, or the secret of another tab. */
@@ -71,7 +128,7 @@ async function openNew(first: OpenedReply | undefined): Promise<void> {
     if (reply === undefined) return close(NO_ANSWER);
     const { status, number, wait } = reply;
     if (status === 403) return close('The terminal did not allow this browser.');
-    if (number === undefined) return close('This link has expired or was already used. Run vault ui again.');
+    if (number === undefined) return close('This link has expired or was already used.');
     session.value = { kind: 'confirm', number };
     reply = await postSession({ wait });
   }
@@ -92,7 +149,7 @@ function askTabs(): void {
   tabs.postMessage({ kind: 'ask' } satisfies Message);
   setTimeout(() => {
     if (session.peek().kind === 'opening' && sessionStorage.getItem(SECRET) === null)
-      close('Open the link that vault ui or vault serve --dev prints.');
+      close('No session is open in this browser.');
   }, TAB_MS);
 }
 
@@ -100,14 +157,12 @@ async function describe(): Promise<void> {
   const response = await send('session').catch(() => undefined);
   if (response === undefined) close(NO_ANSWER);
   else if (response.ok) session.value = { kind: 'open', about: await response.json() };
-  else close('The session has ended. Open a new link.');
+  else close('The session has ended.');
 }
 
 async function look(): Promise<void> {
-  if (session.peek().kind !== 'open') return;
-  await send('session', { method: 'HEAD' }).catch(() =>
-    close('The console server has stopped. Start it again and open its new link.'),
-  );
+  if (session.peek().kind !== 'open' || outage.peek() !== undefined) return;
+  await send('session', { method: 'HEAD' }).catch(() => undefined);
 }
 
 /** Adds a pasted API key. Resolves to an error message, if any. */
@@ -119,6 +174,14 @@ export async function addKey(key: string): Promise<string | undefined> {
   if (!response.ok) return `The key ${body.errors?.key?.[0] ?? body.detail ?? 'was refused'}.`;
   session.value = { kind: 'open', about: body };
   return undefined;
+}
+
+/** Forgets keys of this session. */
+export async function forgetKeys(ended: readonly HeldIdentity[]): Promise<void> {
+  for (const { n } of ended) {
+    const response = await send(`session/keys/${n}`, { method: 'DELETE' });
+    if (response.ok) session.value = { kind: 'open', about: await response.json() };
+  }
 }
 
 /** Locks all tabs. */
@@ -142,7 +205,9 @@ export function untilKnown(): Promise<void> {
 
 function close(reason: string): void {
   sessionStorage.removeItem(SECRET);
-  session.value = { kind: 'locked', reason };
+  endOutage();
+  const { value } = session;
+  session.value = { kind: 'locked', reason, commands: value.kind === 'open' ? value.about.commands : undefined };
 }
 
 /** Returns whether the console has the vault's file and its key. */
@@ -151,12 +216,29 @@ export function hasFile(): boolean {
   return value.kind === 'open' && value.about.file;
 }
 
-/** Returns whether one of the identities holds the permission, directly or through a rule. */
-export function isHeld(permission: Permission): boolean {
+/** Returns the identities of the session, or only the chosen one. */
+export function identitiesInUse(): readonly HeldIdentity[] {
   const { value } = session;
-  const identities = value.kind === 'open' ? value.about.identities : [];
-  return identities.some(
-    ({ permissions = [], rules = [] }) =>
-      permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission)),
-  );
+  const all = value.kind === 'open' ? value.about.identities : [];
+  return actingAs.value === undefined ? all : all.filter(({ n }) => n === actingAs.value);
+}
+
+/**
+ * Returns the identities that may hold the permission, directly or through a rule. An unknown application is taken for a
+ * private one.
+ */
+export function holdersOf(permission: Permission): readonly HeldIdentity[] {
+  return identitiesInUse().filter(({ ended, permissions, rules = [] }) => {
+    if (ended) return false;
+    if (permissions === undefined) return permission.startsWith('token:');
+    return permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
+  });
+}
+
+export const isHeld = (permission: Permission): boolean => holdersOf(permission).length > 0;
+
+/** Returns the name of a key: its application, else its source. */
+export function nameOf({ name, type, source, id }: HeldIdentity): string {
+  if (name !== undefined) return `${name} (${type})`;
+  return id === undefined ? source : `${source} (${id.slice(0, 8)}…)`;
 }

@@ -5,12 +5,14 @@ import { KeyList, openKeyList } from './key-list.tsx';
 import { useKeys } from './keys.ts';
 import { reload } from './loaded.ts';
 import { NewKey } from './new-key.tsx';
+import { EndedKeys, NeedsKey, OutageLine, WayBack } from './notices.tsx';
+import { outage } from './outage.ts';
 import { Palette } from './palette.tsx';
 import { Key, Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
-import { SCREENS } from './screens.ts';
-import { type About, lock, type SessionState, session } from './session.ts';
+import { SCREENS, type ScreenRow } from './screens.ts';
+import { type About, isHeld, lock, type SessionState, session } from './session.ts';
 import { ThemeChoice } from './theme.tsx';
 
 /** Shows the side bar and the screen in the address. */
@@ -43,11 +45,9 @@ function Open({ about }: { readonly about: About }) {
           <Mark size={18} /> vault
         </span>
         <ul>
-          {shown.map(({ id, name, key }) => (
-            <li key={id}>
-              <a href={address(id)} aria-current={id === screen ? 'page' : undefined}>
-                {name} <Key name={`g ${key}`} />
-              </a>
+          {shown.map((row) => (
+            <li key={row.id}>
+              <ScreenLink of={row} isCurrent={row.id === screen} />
             </li>
           ))}
         </ul>
@@ -64,14 +64,23 @@ function Open({ about }: { readonly about: About }) {
             {!isSecureContext && ' · not encrypted'}
           </p>
           <button type="button" onClick={openKeyList}>
-            Keys <Key name="?" />
+            Shortcuts <Key name="?" />
           </button>
+          <a class="button" href="/ui/docs/console.md" target="_blank" rel="noreferrer">
+            Documentation
+          </a>
           <button type="button" onClick={() => void lock()}>
             Lock <Key name="Ctrl L" />
           </button>
         </div>
       </nav>
-      <main key={screen}>{current === undefined ? <NoScreen /> : <Screen show={current.show} />}</main>
+      <main key={screen} class={outage.value === undefined ? undefined : 'outage'}>
+        <OutageLine />
+        <EndedKeys identities={about.identities} />
+        <fieldset class="content" aria-label="Screen" disabled={outage.value !== undefined}>
+          {current === undefined ? <NoScreen /> : <Screen of={current} />}
+        </fieldset>
+      </main>
       <KeyList screens={shown} />
       <Palette screens={shown} />
       <NewKey />
@@ -80,9 +89,30 @@ function Open({ about }: { readonly about: About }) {
 }
 
 /** Shows a screen, or its error in the same place if it fails, so that the side bar stays usable. */
-function Screen({ show: Show }: { readonly show: () => preact.JSX.Element }) {
+function Screen({ of: { show: Show, name, permission } }: { readonly of: ScreenRow }) {
   const [error] = useErrorBoundary();
+  if (permission !== undefined && !isHeld(permission)) return <NeedsKey name={name} permission={permission} />;
   return error === undefined ? <Show /> : <Wrong>{String(error)}</Wrong>;
+}
+
+/** Shows the link of a screen, dimmed when no key may open it. */
+function ScreenLink({ of: { id, name, key, permission }, isCurrent }: LinkOptions) {
+  const isOpen = permission === undefined || isHeld(permission);
+  return (
+    <a
+      href={address(id)}
+      class={isOpen ? undefined : 'unheld'}
+      title={isOpen ? undefined : `needs a key with ${permission}`}
+      aria-current={isCurrent ? 'page' : undefined}
+    >
+      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>needs a key</small>}
+    </a>
+  );
+}
+
+interface LinkOptions {
+  readonly of: ScreenRow;
+  readonly isCurrent: boolean;
 }
 
 function NoScreen() {
@@ -108,7 +138,12 @@ function Locked({ state }: { readonly state: Extract<SessionState, { readonly ki
           Confirm <strong>{state.number}</strong> in the terminal.
         </p>
       )}
-      {state.kind === 'locked' && <p role="alert">{state.reason}</p>}
+      {state.kind === 'locked' && (
+        <>
+          <p role="alert">{state.reason}</p>
+          <WayBack {...state} />
+        </>
+      )}
     </main>
   );
 }

@@ -11,10 +11,10 @@ const sessionFetch: Fetch = async (url, { method, headers, body, signal }) => {
   return call(url, { method, headers: Object.fromEntries(own), signal, ...(body !== undefined && { body }) });
 };
 
-/** Sends an API request as the chosen identity. `path` is the part after `/ui/api/`. */
-function call(path: string, init: RequestInit): Promise<Response> {
+/** Sends an API request as the chosen identity, or as `as`. `path` is the part after `/ui/api/`. */
+function call(path: string, init: RequestInit, as = actingAs.value): Promise<Response> {
   const headers = new Headers(init.headers);
-  if (actingAs.value !== undefined) headers.set('x-vault-as', String(actingAs.value));
+  if (as !== undefined) headers.set('x-vault-as', String(as));
   return send(`api/${path.replace(/^\/+/, '')}`, { ...init, headers });
 }
 
@@ -29,10 +29,24 @@ export function vault(): VaultClient {
   return client;
 }
 
-/** Resolves to a token as JSON text, because `JSON.parse` would round its numbers. */
-export function loadTokenText(id: string, query: '' | '?transform=mask', signal?: AbortSignal): Promise<string> {
-  return textOf(tokenPath(id) + query, { signal: signal ?? null });
+/** Resolves to a masked token as JSON text, because `JSON.parse` would round its numbers. */
+export function loadMasked(id: string, signal: AbortSignal): Promise<string> {
+  return textOf(`${tokenPath(id)}?transform=mask`, { signal });
 }
+
+/** Resolves to a token as the identity with the number `as` sees it, as JSON text. */
+export function loadAs(id: string, as: number): Promise<string> {
+  return textOf(tokenPath(id), {}, as);
+}
+
+/** Resolves to the access to a token that the identity with the number `as` has itself. */
+export async function explainOwn(id: string, as: number, signal: AbortSignal): Promise<Explanation> {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ token_id: id });
+  return JSON.parse(await textOf('applications/explain', { method: 'POST', headers, body, signal }, as));
+}
+
+type Explanation = Awaited<ReturnType<VaultClient['explainAccess']>>;
 
 /** Sends a body as JSON text and resolves to the reply's text, so that no number is rounded. */
 export function sendText(path: string, body: string, init: RequestInit = {}): Promise<string> {
@@ -43,8 +57,8 @@ export function tokenPath(id: string): string {
   return `tokens/${/^\.{1,2}$/.test(id) ? id.replaceAll('.', '%2E') : encodeURIComponent(id)}`;
 }
 
-async function textOf(path: string, init: RequestInit): Promise<string> {
-  const response = await call(path, init);
+async function textOf(path: string, init: RequestInit, as?: number): Promise<string> {
+  const response = await call(path, init, as);
   const text = await response.text();
   if (response.ok) return text;
   throw new VaultError(response.status, JSON.parse(text), { traceId: '' });

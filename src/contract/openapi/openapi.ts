@@ -156,10 +156,11 @@ export function openApiText(options: OpenApiOptions): string {
   return `${JSON.stringify(openApi(options), null, 2)}\n`;
 }
 
-function describeOperation({ permission, orFlag, note }: Operation): string {
+function describeOperation({ permission, orFlag, orOwn, note }: Operation): string {
   if (permission === undefined) return 'Needs any valid API key.';
   const needed = `Needs the permission \`${permission}\` (${PERMISSIONS[permission].allows.toLowerCase()}), of application types ${PERMISSIONS[permission].types.join(' and ')}`;
-  const needs = orFlag ? `${needed}; or \`${orFlag}\`, within the limits of the calling application.` : `${needed}.`;
+  const flag = orFlag ? `; or \`${orFlag}\`, within the limits of the calling application` : '';
+  const needs = `${needed}${flag}${orOwn ? '; any valid API key for its own access' : ''}.`;
   return note === undefined ? needs : `${note} ${needs}`;
 }
 

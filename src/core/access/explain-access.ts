@@ -11,6 +11,11 @@ import {
 } from './governing-transform.ts';
 import type { Grants } from './grants.ts';
 
+/** A token to explain. The reasons name no container of a hidden one. */
+interface ExplainedToken extends TokenFacts {
+  readonly isHidden?: boolean;
+}
+
 /** The permissions that an application must hold in every container of the token (decisions §6). */
 const IN_EVERY_CONTAINER: readonly Permission[] = ['token:create', 'token:update', 'token:delete'];
 
@@ -18,7 +23,7 @@ const IN_EVERY_CONTAINER: readonly Permission[] = ['token:create', 'token:update
  * Returns whether an application with these grants has a permission on a token, with which transform, and why.
  * `governingTransform` decides; the outcome of each rule is added. A pure function, which web pages also run.
  */
-export function explainAccess(grants: Grants, permission: TokenPermission, token: TokenFacts): ExplainedPermission {
+export function explainAccess(grants: Grants, permission: TokenPermission, token: ExplainedToken): ExplainedPermission {
   const transform = governingTransform(grants, permission, token);
   const missing =
     transform !== undefined && IN_EVERY_CONTAINER.includes(permission)
@@ -38,7 +43,7 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
   };
 }
 
-function explainGrant({ plain, rules }: Grants, permission: Permission, token: TokenFacts): ExplainedGrant {
+function explainGrant({ plain, rules }: Grants, permission: Permission, token: ExplainedToken): ExplainedGrant {
   // Leave out `within`, to explain only these grants.
   const alone: Grants = { plain, rules };
   const transform = governingTransform(alone, permission, token);
@@ -54,7 +59,7 @@ function explainGrant({ plain, rules }: Grants, permission: Permission, token: T
 function outcomeOf(
   rule: AccessRule,
   permission: Permission,
-  token: TokenFacts,
+  token: ExplainedToken,
   governing: AccessRule | undefined,
 ): RuleOutcome {
   const { priority } = rule;
@@ -68,13 +73,14 @@ function outcomeOf(
 }
 
 /** Returns the token's container, or else its id, that the rule matches. */
-function matched({ container }: AccessRule, token: TokenFacts): string {
+function matched({ container }: AccessRule, token: ExplainedToken): string {
   if (container === undefined) return token.id;
+  if (token.isHidden) return 'the token';
   return token.containers.find((each) => matches({ container }, { ...token, containers: [each] })) ?? '';
 }
 
-function mismatch({ container, conditions = [] }: AccessRule, token: TokenFacts): string {
-  const containers = token.containers.join(' and ');
+function mismatch({ container, conditions = [] }: AccessRule, token: ExplainedToken): string {
+  const containers = token.isHidden ? 'the token' : token.containers.join(' and ');
   if (container !== undefined) return `${containers} is not in ${container}`;
   const failed = conditions.filter((condition) => !satisfies(condition, token));
   return failed
@@ -94,18 +100,21 @@ interface Parts {
   readonly isFound: boolean;
 }
 
-function reasonOf(grants: Grants, permission: Permission, token: TokenFacts, parts: Parts): string {
+function reasonOf(grants: Grants, permission: Permission, token: ExplainedToken, parts: Parts): string {
   const { own, creator, missing, isFound } = parts;
   if (own.source === 'nothing') return `No rule and no plain permission grants ${permission} on this token.`;
   if (creator?.source === 'nothing') return `The creator of the application has no ${permission} on this token.`;
-  if (missing !== undefined) return `A change needs ${permission} in every container; no rule grants it in ${missing}.`;
+  if (missing !== undefined) {
+    const where = token.isHidden ? 'one of them' : missing;
+    return `A change needs ${permission} in every container; no rule grants it in ${where}.`;
+  }
   if (!isFound) return 'A search finds only tokens that the application may read.';
   const because = becauseOf(grants, permission, token);
   if (creator === undefined || own.transform === governingTransform(grants, permission, token)) return because;
   return `${because} The creator of the application has only ${creator.transform}.`;
 }
 
-function becauseOf({ rules }: Grants, permission: Permission, token: TokenFacts): string {
+function becauseOf({ rules }: Grants, permission: Permission, token: ExplainedToken): string {
   const rule = governingRule({ rules }, permission, token);
   if (rule === undefined) return `No rule governs; the application holds ${permission} as a plain permission.`;
   const name = rule.description === '' ? '' : ` (${rule.description})`;

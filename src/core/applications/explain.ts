@@ -1,21 +1,41 @@
-import { TOKEN_PERMISSIONS } from '../../contract/explanation.ts';
+import { TOKEN_PERMISSIONS, type TokenPermission } from '../../contract/explanation.ts';
 import { explainAccess } from '../access/explain-access.ts';
+import { governingTransform } from '../access/governing-transform.ts';
+import { createGrants, holds } from '../access/grants.ts';
+import { missingPermission } from '../access/missing-permission.ts';
 import type { Handler } from '../handler.ts';
-import { Problem } from '../problem.ts';
+import { Problem, throwIf } from '../problem.ts';
 import { openPresented } from '../tokens/token-codec.ts';
 import { askedGrants } from './asked-grants.ts';
 
+/** The permissions whose holders may learn whether a token exists. */
+const ADDRESSING: readonly TokenPermission[] = ['token:read', 'token:update', 'token:delete', 'token:use'];
+
+const NOTHING = createGrants({ permissions: [], rules: [] });
+
 /**
- * Explains the permissions that an application has on a token, and why (design of the console, §7). Returns none of the
- * token's data.
+ * Explains the permissions that an application has on a token, and why (design of the console, §7). Without an
+ * application, explains the caller's own access, for which it needs no permission. Returns none of the token's data, and
+ * its containers only to callers that may see them.
  */
 export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body }, caller, context) => {
-  const { token_id: id } = body;
-  const grants = await askedGrants(body, caller, context);
+  const { token_id: id, application_id, application } = body;
+  const isOwn = application_id === undefined && application === undefined;
+  throwIf(isOwn ? undefined : missingPermission(caller, 'application:read'));
+  if (isOwn && !ADDRESSING.some((permission) => holds(caller.grants, permission))) {
+    const none = { id, containers: [] };
+    return { token_id: id, containers: [], permissions: ADDRESSING.map((each) => explainAccess(NOTHING, each, none)) };
+  }
+  const grants = isOwn ? caller.grants : await askedGrants(body, caller, context);
   const record = await context.store.findPresentedToken(caller.tenant.record.id, id, context.clock.cutoff());
   if (record === undefined) throw new Problem('token_not_found');
   const { containers } = openPresented(caller.tenant.keyring, id, record).details;
-  const token = { id, containers };
-  const permissions = TOKEN_PERMISSIONS.map((permission) => explainAccess(grants, permission, token));
-  return { token_id: id, containers, permissions };
+  const isHidden = isOwn && governingTransform(grants, 'token:read', { id, containers }) === undefined;
+  const token = { id, containers, isHidden };
+  const permissions = TOKEN_PERMISSIONS.map((permission) => {
+    const { creator, ...explained } = explainAccess(grants, permission, token);
+    // A key does not learn the rules of its creator.
+    return { ...explained, ...(!isOwn && creator && { creator }) };
+  });
+  return { token_id: id, containers: isHidden ? [] : containers, permissions };
 };

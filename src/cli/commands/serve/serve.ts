@@ -138,7 +138,7 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
     // files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const certificate = options.tls && keepCertificate(options.tls, report, meter?.certificateEnds);
-    const { daemon, link } = await listen(vault, options, dev, keys, { certificate, meter });
+    const { daemon, link } = await listen(vault, options, { ...dev, file: flags.file }, keys, { certificate, meter });
     let listener: MetricsListener | undefined;
     let stopSweeper: (() => void) | undefined;
     let stopFileCheck: (() => void) | undefined;
@@ -259,7 +259,7 @@ async function openServed(
 async function listen(
   vault: Vault,
   options: ServeOptions,
-  { clock, snapshots, reset, holder }: Omit<ServedVault, 'vault'>,
+  { clock, snapshots, reset, holder, file }: Omit<ServedVault, 'vault'> & { readonly file: string | undefined },
   keys: DevKeys | undefined,
   { certificate, meter }: { readonly certificate: Certificate | undefined; readonly meter: Metrics | undefined },
 ) {
@@ -272,7 +272,7 @@ async function listen(
   await ready();
   const dev = clock && snapshots && { clock, snapshots, reset };
   const client = directClient(vault);
-  const link = keys && (await devConsole(client, options, keys, holder));
+  const link = keys && (await devConsole(client, options, keys, { holder, file }));
   const daemon = await startDaemon(client, {
     ...options,
     console: link?.console,
@@ -294,15 +294,25 @@ async function devConsole(
   client: Client,
   options: ServeOptions,
   keys: DevKeys,
-  holder: DevVault['holder'] | undefined,
+  { holder, file }: { readonly holder: DevVault['holder'] | undefined; readonly file: string | undefined },
 ): Promise<ConsoleLink | undefined> {
   const { host, socket, passed, tls, headerPrefix, settings } = options;
   if (socket !== undefined || passed !== undefined || !(options.ui ?? isLoopback(host))) return undefined;
-  const { createConsoleLink } = await import('../ui/console-link.ts');
+  const [{ createConsoleLink }, { devCommands }] = await Promise.all([
+    import('../ui/console-link.ts'),
+    import('../ui/console-commands.ts'),
+  ]);
   return createConsoleLink({
     client,
-    apiKeys: [keys.management_key, keys.private_key],
-    about: { header_prefix: headerPrefix, audit_level: settings.auditLevel ?? DEFAULT_AUDIT_LEVEL },
+    apiKeys: [
+      { apiKey: keys.management_key, source: 'management_key', variable: 'VAULT_MANAGEMENT_KEY' },
+      { apiKey: keys.private_key, source: 'private_key' },
+    ],
+    about: {
+      header_prefix: headerPrefix,
+      audit_level: settings.auditLevel ?? DEFAULT_AUDIT_LEVEL,
+      commands: devCommands(file),
+    },
     holder,
     secure: tls !== undefined,
     idleMs: DEV_SESSION_MS,

@@ -4,7 +4,7 @@ import { assertEngine } from '../../../core/assert-engine.ts';
 import { Problem } from '../../../core/problem.ts';
 import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../credential/prompt.ts';
-import { readApiKey, readCredential } from '../../credential/read-credential.ts';
+import { readCredential } from '../../credential/read-credential.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
 import { report, reportProblem } from '../../exit/report-failure.ts';
 import { withoutForeign } from '../../flags/foreign-variables.ts';
@@ -24,6 +24,7 @@ import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { createStopper, stopSignals } from '../serve/stopper.ts';
 import { subcommand } from '../subcommand.ts';
+import { consoleCommands, readConsoleKeys } from './console-commands.ts';
 import { createConsoleLink } from './console-link.ts';
 import { holderCommands } from './holder-commands.ts';
 
@@ -77,7 +78,7 @@ async function showConsole(
   // The router of the daemon compiles code when it loads, even for the page of a vault behind another daemon.
   assertEngine();
   const target = chooseTarget(flags, env);
-  const apiKeys = await readApiKeys(apiKeyFiles, flags, env);
+  const apiKeys = await readConsoleKeys(apiKeyFiles, flags, env);
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
   const dev =
     target.kind === 'remote'
@@ -86,7 +87,7 @@ async function showConsole(
   const credential = target.kind === 'remote' ? undefined : await readCredential(locationOf(target), flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
   try {
-    for (const apiKey of apiKeys.length > 0 ? apiKeys : [undefined]) {
+    for (const { apiKey } of apiKeys.length > 0 ? apiKeys : [{ apiKey: undefined }]) {
       const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
       // Without a key, any reply shows that the vault works.
       if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
@@ -104,14 +105,23 @@ async function showConsole(
     }, idleMs).unref();
     // Use an operation that needs no permission but reads the store.
     const ready = async () => {
-      const { status } = await client.call({ operation: 'listPermissions', apiKey: apiKeys[0], params: {}, query: [] });
+      const { status } = await client.call({
+        operation: 'listPermissions',
+        apiKey: apiKeys[0]?.apiKey,
+        params: {},
+        query: [],
+      });
       if (status >= 500) throw new Problem('vault_busy');
     };
     const { console, link } = createConsoleLink({
       client,
       sendToDev: dev?.send,
       apiKeys,
-      about: { url: nameOf(target), header_prefix: headerPrefix },
+      about: {
+        url: nameOf(target),
+        header_prefix: headerPrefix,
+        commands: consoleCommands(target, apiKeys, flags, env),
+      },
       holder:
         target.kind === 'direct' && credential !== undefined
           ? holderCommands(
@@ -178,13 +188,6 @@ async function show(link: string, opens: boolean): Promise<void> {
     report('cannot open a browser; open this link within two minutes:');
   }
   await writeOut(`${link}\n`);
-}
-
-/** Resolves to the API keys. There may be none, because the user can paste a key into the page. */
-async function readApiKeys(files: readonly string[], flags: GlobalFlags, env: Environment): Promise<readonly string[]> {
-  if (files.length > 0) return Promise.all(files.map((apiKeyFile) => readApiKey({ ...flags, apiKeyFile }, env)));
-  const isNamed = env['VAULT_API_KEY'] || env[UI_FLAGS.apiKeyFile.env];
-  return isNamed ? [await readApiKey(flags, env)] : [];
 }
 
 /** The program that opens an address in the user's browser, with its first arguments, by platform. */

@@ -4,10 +4,11 @@ import { APPLICATION_TYPES, type ApplicationType } from '../../../contract/permi
 import { grantsOf } from '../applications.ts';
 import { messageOf, reload } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
+import { AsCommand } from '../parts/as-command.tsx';
 import { useDebounced } from '../parts/debounced.ts';
 import { Draft } from '../parts/draft.tsx';
 import { type Errors, errorsAt, FieldErrors, FormField } from '../parts/form-field.tsx';
-import { AsCommand, Wrong } from '../parts/pieces.tsx';
+import { Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { address, go } from '../route.ts';
 import { vault } from '../vault.ts';
@@ -72,7 +73,11 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
             <DraftReach {...{ all, draft, of, tokens }} parts={reach.value?.parts ?? []} error={reach.error} />
           )}
           <AsCommand
-            text={`vault apps ${of === undefined ? 'create --key-out FILE' : `update ${of.id}`} --body @FILE`}
+            of={
+              of === undefined
+                ? { operation: 'createApplication', body: 'FILE', more: '--key-out KEYFILE' }
+                : { operation: 'updateApplication', params: { id: of.id }, body: 'FILE' }
+            }
           />
         </>
       }

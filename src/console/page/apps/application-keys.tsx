@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Application, ApplicationKey } from '../../../client/create-client.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
-import { AsCommand, Time, Wrong } from '../parts/pieces.tsx';
+import { Time, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
@@ -22,7 +22,14 @@ export function ApplicationKeys({ application }: { readonly application: Applica
     try {
       const { key } = await vault().createApplicationKey({ params: { id } });
       setWrong(undefined);
-      showNewKey({ ...application, key }, `vault apps keys create ${id} --key-out FILE`);
+      showNewKey(
+        { ...application, key },
+        {
+          operation: 'createApplicationKey',
+          params: { id },
+          more: '--key-out FILE',
+        },
+      );
       reload();
     } catch (failure) {
       setWrong(messageOf(failure));
@@ -66,7 +73,6 @@ export function ApplicationKeys({ application }: { readonly application: Applica
           Add key
         </button>
       )}
-      <AsCommand text={`vault apps keys list ${id}`} />
       {ending !== undefined && (
         <DeleteKey application={application} ended={ending} onClose={() => setEnding(undefined)} />
       )}
@@ -92,7 +98,7 @@ function DeleteKey({ application: { id, name }, ended, onClose }: DeleteKeyOptio
     <TypedConfirm
       action={`Delete key ${ended.version}`}
       word={name}
-      command={`vault apps keys delete ${id} ${ended.id}`}
+      command={{ operation: 'deleteApplicationKey', params: { id, key_id: ended.id } }}
       onConfirm={confirm}
       onClose={onClose}
     >

@@ -3,8 +3,9 @@ import type { Application } from '../../../client/create-client.ts';
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../../contract/permissions.ts';
 import { readersOf } from '../applications.ts';
 import { useKeys } from '../keys.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { AsCommand, CopyButton, Key, Time } from '../parts/pieces.tsx';
+import { CopyButton, Key, Time } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
 import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -32,7 +33,36 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
   const edit = () => go(address('applications', { q, app: id, draft: 'edit' }));
   useKeys(mayChange ? { e: edit } : {});
   return (
-    <Pane title={name} subject={id} closed={closed}>
+    <Pane
+      title={name}
+      subject={id}
+      closed={closed}
+      actions={
+        <>
+          {mayChange && (
+            <button type="button" onClick={edit}>
+              Edit <Key name="e" />
+            </button>
+          )}
+          {readersOf(all).includes(application) && (
+            <a class="button" href={address('see-as', { app: id })}>
+              See as
+            </a>
+          )}
+          {mayChange && (
+            <button type="button" onClick={() => setEnding('regenerate')}>
+              Regenerate key
+            </button>
+          )}
+          {isHeld('application:delete') && (
+            <button type="button" class="danger" onClick={() => setEnding('delete')}>
+              Delete
+            </button>
+          )}
+          <AsCommand of={{ operation: 'getApplication', params: { id } }} />
+        </>
+      }
+    >
       <p class="summary">
         {type} · created <Time at={created_at} /> {creator !== undefined && `by ${creator.name}`}
         {modified_at !== undefined && (
@@ -50,28 +80,6 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
         <br />
         <code>{id}</code> <CopyButton text={id} />
       </p>
-      <div class="buttons">
-        {mayChange && (
-          <button type="button" onClick={edit}>
-            Edit <Key name="e" />
-          </button>
-        )}
-        {readersOf(all).includes(application) && (
-          <a class="button" href={address('see-as', { app: id })}>
-            See as
-          </a>
-        )}
-        {mayChange && (
-          <button type="button" onClick={() => setEnding('regenerate')}>
-            Regenerate key
-          </button>
-        )}
-        {isHeld('application:delete') && (
-          <button type="button" class="danger" onClick={() => setEnding('delete')}>
-            Delete
-          </button>
-        )}
-      </div>
       {type !== 'management' && (
         <section>
           <h3>Rules: the first match governs</h3>
@@ -95,7 +103,6 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
         <p class="note">May create expiring applications within its own reach.</p>
       )}
       <ApplicationKeys application={application} />
-      <AsCommand text={`vault apps get ${id}`} />
       {ending !== undefined && (
         <EndKey how={ending} {...{ application, all, closed }} onClose={() => setEnding(undefined)} />
       )}

@@ -1,9 +1,10 @@
 import type { Application } from '../../../client/create-client.ts';
 import { useApplications } from '../applications.ts';
 import { useKeys } from '../keys.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { AsCommand, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -54,7 +55,6 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         )}
       </header>
       <Wrong>{error}</Wrong>
-      {!isHeld('application:read') && <Wrong>No key of the console holds application:read. Add one.</Wrong>}
       {isLoaded && shown.length === 0 && <p class="empty">No application matches.</p>}
       <div>
         {shown.length > 0 && (
@@ -76,7 +76,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
       </div>
       <footer>
         <span role="status">{isLoaded && `${wholeNumber(shown.length)} of ${wholeNumber(all.length)}`}</span>
-        <AsCommand text="vault apps list --all" />
+        <AsCommand of={{ operation: 'listApplications', more: '--all' }} />
       </footer>
     </div>
   );

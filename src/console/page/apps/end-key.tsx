@@ -39,7 +39,11 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
     <TypedConfirm
       action={isDelete ? 'Delete the application' : 'Regenerate the key'}
       word={name}
-      command={isDelete ? `vault apps delete ${id}` : `vault apps regenerate ${id} --key-out FILE`}
+      command={
+        isDelete
+          ? { operation: 'deleteApplication', params: { id } }
+          : { operation: 'regenerateApplicationKey', params: { id }, more: '--key-out FILE' }
+      }
       onConfirm={confirm}
       onClose={onClose}
     >

@@ -1,8 +1,8 @@
-import { commandOf } from '../parts/command-of.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { JsonView } from '../parts/json-view.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
-import { AsCommand, Time } from '../parts/pieces.tsx';
+import { Time } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import type { LogEvent } from './log-events.ts';
 import type { LogFilter } from './log-filter.ts';
@@ -22,7 +22,12 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
   const [entity] = entities;
   const kind = type.replaceAll('_', ' ');
   return (
-    <Pane title={message.replace(/\.$/, '')} subject={position} closed={closed}>
+    <Pane
+      title={message.replace(/\.$/, '')}
+      subject={position}
+      closed={closed}
+      actions={entity !== undefined && <AsCommand of={{ operation: 'listLogs', query: { entity_id: entity } }} />}
+    >
       <dl class="facts">
         <dt>Time</dt>
         <dd>
@@ -64,7 +69,6 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
       <JsonView
         text={JSON.stringify({ id: position, operation, actor_id: actor, entity_type: type, ...more, created_at })}
       />
-      {entity !== undefined && <AsCommand text={commandOf({ operation: 'listLogs', query: { entity_id: entity } })} />}
     </Pane>
   );
 }

@@ -60,7 +60,7 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
         <HolderCommand
           label="Verify"
           run={verify}
-          command="vault audit verify"
+          command={{ text: 'vault audit verify', needs: 'file' }}
           isGood={({ ok }) => ok}
           show={verdictOf}
         />

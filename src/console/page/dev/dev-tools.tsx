@@ -1,4 +1,5 @@
-import { AsCommand } from '../parts/pieces.tsx';
+import { AsCommand } from '../parts/as-command.tsx';
+
 import { route } from '../route.ts';
 import { lastCommand } from './ask-dev.ts';
 import { Faults } from './faults.tsx';
@@ -25,7 +26,7 @@ export function DevTools() {
         </div>
         <Requests />
         <footer>
-          <AsCommand text={lastCommand.value} />
+          <AsCommand of={{ text: lastCommand.value, needs: 'tenant:read' }} />
         </footer>
       </div>
       {chosen && <RequestPane entry={chosen} />}

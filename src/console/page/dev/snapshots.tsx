@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
-import { session } from '../session.ts';
 import { askDev, useControl } from './ask-dev.ts';
 
 interface Snapshot {
@@ -75,19 +74,12 @@ export function Snapshots() {
         <Sure
           label="Reset"
           question="Reset the vault? All changes since its start are lost"
-          act={() => void act(resetCommand(), () => askDev('POST', 'reset'))}
+          act={() => void act('vault dev reset --yes', () => askDev('POST', 'reset'))}
         />
       </div>
       <Wrong>{error ?? snapshots.error}</Wrong>
     </section>
   );
-}
-
-/** Returns the curl command for `POST /dev/reset`, because `vault` has no command that sends it. */
-function resetCommand(): string {
-  const { value } = session;
-  const prefix = value.kind === 'open' ? value.about.header_prefix.toUpperCase() : 'SVC';
-  return `curl -sS -X POST "$VAULT_URL"/dev/reset -H "${prefix}-API-KEY: $VAULT_API_KEY"`;
 }
 
 interface SureOptions {

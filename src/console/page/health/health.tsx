@@ -1,9 +1,9 @@
 import { askHolder, holderRun } from '../holder.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
-import { shellWord } from '../parts/command-of.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { AsCommand, Wrong } from '../parts/pieces.tsx';
+import { Wrong } from '../parts/pieces.tsx';
 import { hasFile, isHeld, send, session } from '../session.ts';
 import { vault } from '../vault.ts';
 import { type KeyFacts, KeyTables } from './key-tables.tsx';
@@ -45,7 +45,6 @@ export function Health() {
   const ready = useLoaded('ready', askReady);
   const file = useLoaded(hasFile() ? 'file' : undefined, (signal) => askHolder<FileFacts>('file', 'GET', signal));
   const keys = useLoaded(hasFile() ? 'keys' : undefined, (signal) => askHolder<KeyFacts>('keys', 'GET', signal));
-  const path = shellWord(file.value?.file ?? 'FILE');
   const { findings = [], notices = [] } = doctor.state.value.result ?? {};
   return (
     <div class="list">
@@ -74,7 +73,7 @@ export function Health() {
           <HolderCommand
             label="Doctor"
             run={doctor}
-            command={`vault doctor --file ${path}`}
+            command={{ text: 'vault doctor', needs: 'file' }}
             isGood={({ ok }) => ok}
             show={verdictOf}
           />
@@ -86,16 +85,16 @@ export function Health() {
             )}
           </ul>
           <h3>Backup</h3>
-          <AsCommand text={`vault backup COPY --file ${path}`} />
+          <AsCommand of={{ text: 'vault backup COPY', needs: 'file' }} />
         </section>
         <section class="card">
           <h2>Keys</h2>
           <Wrong>{keys.error}</Wrong>
           {!hasFile() && <p class="note">Listing the keys requires the vault's file.</p>}
           {keys.value === undefined ? (
-            <AsCommand text={`vault keys list --tenants --file ${path}`} />
+            <AsCommand of={{ text: 'vault keys list --tenants', needs: 'file' }} />
           ) : (
-            <KeyTables of={keys.value} file={path} />
+            <KeyTables of={keys.value} />
           )}
         </section>
       </div>
@@ -139,7 +138,7 @@ function Service({ of: { value, error } }: { readonly of: Loaded<Ready> }) {
           </dl>
         </>
       )}
-      {isDaemon && <AsCommand text={`vault wait --url ${shellWord(about.url)}`} />}
+      {isDaemon && <AsCommand of={{ text: 'vault wait', needs: 'daemon' }} />}
     </section>
   );
 }

@@ -1,5 +1,6 @@
+import { AsCommand } from '../parts/as-command.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { AsCommand, Time } from '../parts/pieces.tsx';
+import { Time } from '../parts/pieces.tsx';
 
 /** The output of `vault keys list` and `vault keys list --tenants`. */
 export interface KeyFacts {
@@ -20,11 +21,10 @@ export interface KeyFacts {
 
 interface KeysOptions {
   readonly of: KeyFacts;
-  readonly file: string;
 }
 
 /** Shows the key slots of the file and the keys of each tenant. */
-export function KeyTables({ of: { generation, slots, tenants }, file }: KeysOptions) {
+export function KeyTables({ of: { generation, slots, tenants } }: KeysOptions) {
   return (
     <>
       <table>
@@ -82,7 +82,7 @@ export function KeyTables({ of: { generation, slots, tenants }, file }: KeysOpti
           </tbody>
         </table>
       ))}
-      <AsCommand text={`vault keys list --tenants --file ${file}`} />
+      <AsCommand of={{ text: 'vault keys list --tenants', needs: 'file' }} />
     </>
   );
 }

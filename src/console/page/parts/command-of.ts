@@ -1,55 +1,150 @@
 import { requestPath } from '../../../client/request-path.ts';
 import { commandWords, OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
-import { session } from '../session.ts';
+import type { Permission } from '../../../contract/permissions.ts';
+import { type About, type HeldIdentity, holdersOf, identitiesInUse, session } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 
-/** A call without a body, for which the page shows equivalent commands. */
+/** A call for which the page shows equivalent commands. */
 export interface ShownCall {
   readonly operation: OperationId;
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, Value>>;
+  /** The members of the body, or `FILE` for a body in a file. */
+  readonly body?: Readonly<Record<string, string>> | 'FILE';
+  /** Further flags of the command line. */
+  readonly more?: string;
 }
 
-/** Returns the command line that makes the same call. */
-export function commandOf({ operation, params = {}, query = {} }: ShownCall): string {
-  const row: Operation = OPERATIONS[operation];
-  const { sharing, flags: names = {} } = row.cli;
-  const command = Object.hasOwn(query, sharing?.flag ?? '') ? row.cli.command : commandWords(row);
-  const flags = Object.entries(query).flatMap(([name, value]) =>
-    each(value).map((text) => `--${(names[name] ?? name).replaceAll('_', '-')} ${shellWord(text)}`),
-  );
-  const ids = Object.values(params).map(shellWord);
-  const isLikeFlag = ids.some((id) => id.startsWith('-'));
-  return ['vault', ...command, ...(isLikeFlag ? [...flags, '--', ...ids] : [...ids, ...flags])].join(' ');
+/** A command line that is no single call. It needs a permission, a daemon without a key, or the vault's file. */
+export interface ShownCommand {
+  readonly text: string;
+  readonly needs: Permission | 'daemon' | 'file';
 }
 
-/** Returns the curl command that makes the same call. It takes the API key from a shell variable. */
-export function curlOf({ operation, params = {}, query = {} }: ShownCall): string {
-  const { method, path } = OPERATIONS[operation];
+/** A text to copy, or the reason why there is none. */
+export type Copied = { readonly text: string; readonly note?: string | undefined } | { readonly reason: string };
+
+const TEMPORARY = 'This vault is temporary: it ends with its daemon, and no command can name its file.';
+const NO_DAEMON = 'This console opened the vault itself. A request needs a daemon: start `vault serve`.';
+
+/** Returns the command line that runs as it is in any folder, if the vault can be named. */
+export function commandOf(shown: ShownCall | ShownCommand): Copied {
   const { value } = session;
-  const prefix = value.kind === 'open' ? value.about.header_prefix : 'SVC';
+  if (value.kind !== 'open') return { reason: '' };
+  const { about } = value;
+  if (!('text' in shown)) {
+    const row: Operation = OPERATIONS[shown.operation];
+    const key = keyOf(row);
+    return { text: withKey(callText(shown, [daemonWords(about), key?.flag ?? '']), key), note: noteOf(key) };
+  }
+  const { text, needs } = shown;
+  if (needs === 'file') {
+    const { temporary, file } = about.commands;
+    return temporary ? { reason: TEMPORARY } : { text: `${text} ${file ?? '--file FILE'}` };
+  }
+  if (needs === 'daemon') return { text: `${text} ${daemonWords(about)}` };
+  const key = keyOf({ permission: needs });
+  return { text: withKey(joined(text, daemonWords(about), key?.flag), key), note: noteOf(key) };
+}
+
+const joined = (...words: readonly (string | undefined)[]): string => words.filter(Boolean).join(' ');
+
+function daemonWords({ commands, url, header_prefix: prefix }: About): string {
+  return commands.vault ?? joined('--url', shellWord(url), prefix === 'SVC' ? '' : `--header-prefix ${prefix}`);
+}
+
+/** Returns the key with which the console makes a call that needs the permission. */
+function keyOf({ permission }: Pick<Operation, 'permission'>): HeldIdentity | undefined {
+  return permission === undefined ? identitiesInUse()[0] : holdersOf(permission)[0];
+}
+
+const variableOf = (key: HeldIdentity | undefined): string => key?.variable ?? 'VAULT_API_KEY';
+
+function withKey(line: string, key: HeldIdentity | undefined): string {
+  const { variable } = key ?? {};
+  return variable === undefined ? line : `VAULT_API_KEY="$${variable}" ${line}`;
+}
+
+/** Returns what a person must set before the command runs. */
+function noteOf(key: HeldIdentity | undefined): string | undefined {
+  if (key?.flag !== undefined) return undefined;
+  return `${variableOf(key)} holds the key${key === undefined ? '' : ` of ${key.name ?? key.source}`}.`;
+}
+
+/** Returns the words of the command for a call, without the vault and the key. */
+function callText({ operation, params = {}, query = {}, body = {}, more }: ShownCall, target: readonly string[]) {
+  const row: Operation = OPERATIONS[operation];
+  const { sharing, flags: names = {}, arguments: inOrder = [] } = row.cli;
+  const command = Object.hasOwn(query, sharing?.flag ?? '') ? row.cli.command : commandWords(row);
+  const members = body === 'FILE' ? {} : body;
+  const isArgument = (name: string) => inOrder.some((each) => each === name);
+  const flagOf = (name: string) => `--${(names[name] ?? name).replaceAll('_', '-')}`;
+  const flags = Object.entries({ ...query, ...members }).flatMap(([name, value]) => {
+    if (isArgument(name)) return [];
+    return value === true ? [flagOf(name)] : each(value).map((text) => `${flagOf(name)} ${shellWord(text)}`);
+  });
+  const given = Object.entries({ ...params, ...members }).filter(([name]) => name in params || isArgument(name));
+  const ids = given.map(([, id]) => shellWord(id));
+  const words = [...flags, body === 'FILE' ? '--body @FILE' : '', more, ...target];
+  const isLikeFlag = ids.some((id) => id.startsWith('-'));
+  return joined('vault', ...command, ...(isLikeFlag ? [...words, '--', ...ids] : [...ids, ...words]));
+}
+
+/** Returns the curl command that makes the same call. */
+export function curlOf({ operation, params = {}, query = {}, body }: ShownCall): Copied {
+  const { value } = session;
+  if (value.kind !== 'open') return { reason: '' };
+  const { method, path, ...row }: Operation = OPERATIONS[operation];
+  const { url, header_prefix: prefix } = value.about;
+  const [, socket] = /^unix:(.*)/.exec(url) ?? [];
+  if (socket === undefined && !/^https?:/.test(url)) return { reason: NO_DAEMON };
   const pairs = Object.entries(query).flatMap(([name, given]) =>
     isRecord(given)
       ? Object.entries(given).map(([key, text]) => [`${name}.${key}`, text] as const)
       : each(given).map((text) => [name, text] as const),
   );
-  const address = shellWord(requestPath(path, params, pairs, encodeURIComponent));
-  const verb = method === 'GET' ? '' : ` -X ${method}`;
-  return `curl -sS${verb} "$VAULT_URL"${address} \\\n  -H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`;
+  const base = socket === undefined ? url.replace(/\/+$/, '') : 'http://localhost';
+  const address = shellWord(base + requestPath(path, params, pairs, encodeURIComponent));
+  const key = keyOf(row);
+  const file = key?.flag?.replace('--api-key-file ', '');
+  const secret = file === undefined ? `$${variableOf(key)}` : `$(cat ${file})`;
+  const sent = body === 'FILE' ? '@FILE' : shellWord(JSON.stringify(body));
+  const text = [
+    joined('curl -sS', socket && `--unix-socket ${shellWord(socket)}`, method === 'GET' ? '' : `-X ${method}`, address),
+    `-H "${prefix.toUpperCase()}-API-KEY: ${secret}"`,
+    ...(body === undefined ? [] : [`-H 'content-type: ${row.mediaType ?? 'application/json'}'`, `-d ${sent}`]),
+  ].join(' \\\n  ');
+  return { text, note: noteOf(key) };
 }
 
 /** Returns the TypeScript code that makes the same call. */
-export function typescriptOf({ operation, params, query }: ShownCall): string {
-  const request = JSON.stringify({ params, query }, undefined, 2).replace(/^( *)"(\w+)":/gm, '$1$2:');
-  return `import { createClient } from 'token-vault/client';
+export function typescriptOf({ operation, params, query, body }: ShownCall): Copied {
+  const { value } = session;
+  if (value.kind !== 'open') return { reason: '' };
+  const { url, header_prefix: headerPrefix } = value.about;
+  if (!/^https?:/.test(url)) return { reason: NO_DAEMON };
+  const row: Operation = OPERATIONS[operation];
+  const key = keyOf(row);
+  const file = key?.flag?.replace(/^--api-key-file '?|'$/g, '');
+  const apiKey = file === undefined ? `process.env.${variableOf(key)}` : `readFileSync(${quoted(file)}, 'utf8').trim()`;
+  const sent = body === 'FILE' ? `body: JSON.parse(readFileSync('FILE', 'utf8'))` : undefined;
+  const request = JSON.stringify({ params, query, ...(sent === undefined && { body }) }, undefined, 2)
+    .replace(/^( *)"(\w+)":/gm, '$1$2:')
+    .replace(/\n?}$/, sent === undefined ? '$&' : `${params || query ? ',' : ''}\n  ${sent},\n}`);
+  const reads = file !== undefined || sent !== undefined ? `import { readFileSync } from 'node:fs';\n` : '';
+  const prefix = headerPrefix === 'SVC' ? '' : `\n  headerPrefix: ${quoted(headerPrefix)},`;
+  const text = `${reads}import { createClient } from 'token-vault/client';
 
 const vault = createClient({
-  url: process.env.VAULT_URL,
-  apiKey: process.env.VAULT_API_KEY,
+  url: ${quoted(url)},
+  apiKey: ${apiKey},${prefix}
 });
 const result = await vault.${operation}(${request === '{}' ? '' : request});`;
+  return { text, note: noteOf(key) };
 }
+
+const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 function each(value: Value): readonly string[] {
   if (value === undefined || value === '') return [];

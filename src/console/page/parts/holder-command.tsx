@@ -1,13 +1,15 @@
 import type { ComponentChildren } from 'preact';
 import type { HolderRun } from '../holder.ts';
 import { hasFile } from '../session.ts';
+import { AsCommand } from './as-command.tsx';
+import { commandOf, type ShownCommand } from './command-of.ts';
 import { CopyButton, Time } from './pieces.tsx';
 
 interface HolderCommandOptions<T> {
   readonly label: string;
   readonly run: HolderRun<T>;
   /** The equivalent command line. */
-  readonly command: string;
+  readonly command: ShownCommand;
   readonly isGood: (result: T) => boolean;
   readonly show: (result: T) => ComponentChildren;
 }
@@ -15,16 +17,17 @@ interface HolderCommandOptions<T> {
 /** Runs a command on the vault's file and shows its result. Without the file, it shows the command line. */
 export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCommandOptions<T>) {
   const { isRunning, result, error, at } = run.state.value;
+  const line = commandOf(command);
   if (!hasFile()) {
-    return (
+    return 'reason' in line ? null : (
       <span class="holder">
-        {label} needs the file: <code>{command}</code> <CopyButton text={command} />
+        {label} needs the file: <code>{line.text}</code> <CopyButton text={line.text} />
       </span>
     );
   }
   return (
     <span class="holder">
-      <button type="button" title={command} onClick={run.start} disabled={isRunning}>
+      <button type="button" onClick={run.start} disabled={isRunning}>
         {isRunning ? `${label}…` : label}
       </button>
       <span role="status" aria-busy={isRunning}>
@@ -39,6 +42,7 @@ export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCo
           </span>
         )}
       </span>
+      <AsCommand of={command} />
     </span>
   );
 }

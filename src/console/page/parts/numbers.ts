@@ -30,3 +30,13 @@ export function relativeTime(ms: number): string {
 export function wholeNumber(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
+
+/** Formats a time in the time zone of the browser, with the offset of the zone: `2026-11-28 03:05:09 +01:00`. */
+export function exactTime(iso: string): string {
+  const ms = Date.parse(iso);
+  const minutes = -new Date(ms).getTimezoneOffset();
+  const two = (value: number) => String(value).padStart(2, '0');
+  const away = Math.abs(minutes);
+  const zone = minutes === 0 ? 'UTC' : `${minutes < 0 ? '-' : '+'}${two(Math.floor(away / 60))}:${two(away % 60)}`;
+  return `${new Date(ms + minutes * 60_000).toISOString().slice(0, 19).replace('T', ' ')} ${zone}`;
+}

@@ -11,11 +11,13 @@ interface PaneOptions {
   /** The address of the screen without the pane. */
   readonly closed: string;
   readonly isWide?: boolean;
+  /** The buttons below the title. */
+  readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 /** Shows one row beside the list, or over it on a narrow page. */
-export function Pane({ title, subject, closed, isWide, children }: PaneOptions) {
+export function Pane({ title, subject, closed, isWide, actions, children }: PaneOptions) {
   const element = useRef<HTMLElement>(null);
   useKeys({ Escape: () => go(closed) });
   useEffect(() => element.current?.focus({ preventScroll: true }), [subject]);
@@ -27,6 +29,7 @@ export function Pane({ title, subject, closed, isWide, children }: PaneOptions) 
           Close <Key name="Esc" />
         </button>
       </header>
+      {actions && <div class="actions buttons">{actions}</div>}
       <div class="scroller">{children}</div>
     </section>
   );

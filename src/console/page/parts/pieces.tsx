@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
-import { relativeTime } from './numbers.ts';
+import { outage } from '../outage.ts';
+import { exactTime, relativeTime } from './numbers.ts';
 import { toast } from './toast.tsx';
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
@@ -12,6 +13,18 @@ export function Time({ at }: { readonly at: string | undefined }) {
     <time dateTime={at} title={at}>
       {relativeTime(ms)}
     </time>
+  );
+}
+
+/** Shows a time with its date and zone, and relative to the clock of the vault. */
+export function When({ at }: { readonly at: string }) {
+  return (
+    <span class="when">
+      {exactTime(at)}{' '}
+      <span class="soft">
+        (<Time at={at} />)
+      </span>
+    </span>
   );
 }
 
@@ -36,15 +49,6 @@ export function Key({ name }: { readonly name: string }) {
   return <kbd>{name}</kbd>;
 }
 
-/** Shows the equivalent command line. */
-export function AsCommand({ text }: { readonly text: string }) {
-  return (
-    <p class="command">
-      <span>as a command</span> <code>{text}</code> <CopyButton text={text} />
-    </p>
-  );
-}
-
 /**
  * Shows a button that copies `text`. Shows nothing on plain HTTP from another machine, where pages have no clipboard.
  */
@@ -64,7 +68,8 @@ export function CopyButton({ text }: { readonly text: string }) {
 
 /** Shows an error. Screen readers announce it. */
 export function Wrong({ children }: { readonly children: ComponentChildren }) {
-  return children ? (
+  // During an outage, one line says so for the whole page.
+  return children && outage.value === undefined ? (
     <p class="wrong" role="alert">
       {children}
     </p>

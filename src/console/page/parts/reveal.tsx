@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { session } from '../session.ts';
-import { loadTokenText } from '../vault.ts';
+import { loadAs } from '../vault.ts';
 import { forgetMatch } from './forget-match.ts';
 import { jsonNodes, memberText } from './json-nodes.ts';
 import { Key, Wrong } from './pieces.tsx';
@@ -14,8 +14,14 @@ const SECONDS = 30;
 /** The events that hide the plaintext: a change of tab or window, leaving the page, and printing. */
 const ENDS = ['blur', 'visibilitychange', 'pagehide', 'beforeprint'];
 
+interface RevealOptions {
+  readonly id: string;
+  /** The number of an identity that reveals the token. */
+  readonly as: number;
+}
+
 /** Shows or copies the plaintext of a token, which exists only in text nodes of this component. */
-export function Reveal({ id }: { readonly id: string }) {
+export function Reveal({ id, as }: RevealOptions) {
   const element = useRef<HTMLPreElement>(null);
   const [remaining, setRemaining] = useState(0);
   const [error, setError] = useState<string>();
@@ -32,7 +38,7 @@ export function Reveal({ id }: { readonly id: string }) {
   async function show() {
     setError(undefined);
     try {
-      const data = await dataOf(id);
+      const data = await dataOf(id, as);
       // The pane may have closed or changed in the meantime.
       if (newest.current !== id) return;
       element.current?.replaceChildren(jsonNodes(data));
@@ -46,7 +52,7 @@ export function Reveal({ id }: { readonly id: string }) {
   async function copy() {
     setError(undefined);
     try {
-      await navigator.clipboard.writeText(copied(await dataOf(id)));
+      await navigator.clipboard.writeText(copied(await dataOf(id, as)));
       forgetMatch();
       toast(`Copied for ${SECONDS} seconds`);
       setTimeout(clearClipboard, SECONDS * 1_000);
@@ -72,8 +78,7 @@ export function Reveal({ id }: { readonly id: string }) {
   useKeys(isShown ? { Escape: hide, v: hide } : { v: () => void show() });
 
   return (
-    <section class="reveal">
-      <h3>Plaintext</h3>
+    <div class="reveal">
       <div class="buttons">
         <button type="button" class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
           {isShown ? 'Hide' : 'Reveal'} <Key name={isShown ? 'Esc' : 'v'} />
@@ -88,13 +93,13 @@ export function Reveal({ id }: { readonly id: string }) {
       <pre class="json plain" ref={element} hidden={!isShown} />
       <p class="note">{auditNote()} Browser extensions and clipboard histories can read plaintext.</p>
       <Wrong>{error}</Wrong>
-    </section>
+    </div>
   );
 }
 
-async function dataOf(id: string): Promise<string> {
-  const data = memberText(await loadTokenText(id, ''), 'data');
-  if (data === undefined) throw new Error('No key of this console reveals the token.');
+async function dataOf(id: string, as: number): Promise<string> {
+  const data = memberText(await loadAs(id, as), 'data');
+  if (data === undefined) throw new Error('The rules have changed: the key no longer reveals the token.');
   return data;
 }
 

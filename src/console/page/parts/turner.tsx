@@ -1,7 +1,9 @@
 import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
+import { AsCommand } from './as-command.tsx';
+import type { ShownCall } from './command-of.ts';
 import { wholeNumber } from './numbers.ts';
-import { AsCommand, Key } from './pieces.tsx';
+import { Key } from './pieces.tsx';
 
 /** The current page of a list, which a cursor identifies. */
 interface PagePosition {
@@ -21,7 +23,7 @@ interface TurnerOptions {
   /** The parts of the address that stay the same. */
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly position: PagePosition;
-  readonly command: string;
+  readonly command: ShownCall;
 }
 
 /**
@@ -55,7 +57,7 @@ export function Turner({ screen, query, position, command }: TurnerOptions) {
         {shown === 0 || isLoading ? '' : `${wholeNumber(at + 1)}–${wholeNumber(at + shown)}`}
         {shown > 0 && total !== undefined && !isLoading && ` of ${total}`}
       </span>
-      <AsCommand text={command} />
+      <AsCommand of={command} />
       <span class="buttons">
         <button type="button" onClick={newer} disabled={start === undefined}>
           Newer <Key name="[" />

@@ -2,14 +2,16 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
+import { AsCommand } from './as-command.tsx';
+import type { ShownCall } from './command-of.ts';
 import { FormField } from './form-field.tsx';
-import { AsCommand, Wrong } from './pieces.tsx';
+import { Wrong } from './pieces.tsx';
 
 interface TypedConfirmOptions {
   readonly action: string;
   /** The text that the user must type. */
   readonly word: string;
-  readonly command: string;
+  readonly command: ShownCall;
   readonly onConfirm: () => Promise<unknown>;
   readonly onClose: () => void;
   /** A description of the effect. */
@@ -61,7 +63,7 @@ export function TypedConfirm({ action, word, command, onConfirm, onClose, childr
             Cancel
           </button>
         </div>
-        <AsCommand text={command} />
+        <AsCommand of={command} />
       </form>
     </dialog>
   );

@@ -2,7 +2,6 @@ import { readersOf, useApplications } from '../applications.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { Wrong } from '../parts/pieces.tsx';
 import { address, go, route } from '../route.ts';
-import { isHeld } from '../session.ts';
 import { addressable, parseFilter } from '../tokens/filter.ts';
 import { Compare, chosenOf } from './compare.tsx';
 import { SeenTokens } from './seen-tokens.tsx';
@@ -48,7 +47,6 @@ export function SeeAs() {
           />
         </header>
         <Wrong>{applications.error}</Wrong>
-        {!isHeld('application:read') && <Wrong>No key of the console holds application:read. Add one.</Wrong>}
         {applications.value !== undefined && application === undefined && (
           <p class="empty">No application can read tokens yet. Create one: vault apps create --type private</p>
         )}

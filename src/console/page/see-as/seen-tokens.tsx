@@ -3,9 +3,10 @@ import type { Application, Token } from '../../../client/create-client.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
-import { AsCommand, Sees, Tags, Wrong } from '../parts/pieces.tsx';
+import { Sees, Tags, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
@@ -72,7 +73,11 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
           ...{ at, start, next, shown: tokens.length, size: TOKEN_PAGE_SIZE },
           ...{ total: total.value, isLoading: page.isLoading },
         }}
-        command={`vault apps explain ${application.id} --token ${token ?? 'ID'}`}
+        command={
+          token === undefined
+            ? { operation: 'measureReach', body: { application_id: application.id } }
+            : { operation: 'explainAccess', body: { application_id: application.id, token_id: token } }
+        }
       />
     </>
   );
@@ -133,7 +138,7 @@ function CountAll({ id }: { readonly id: string }) {
           </span>
         ))}
       </span>
-      <AsCommand text={`vault apps explain ${id}`} />
+      <AsCommand of={{ operation: 'measureReach', body: { application_id: id } }} />
     </>
   );
 }

@@ -3,13 +3,16 @@ import type { ExplainedGrant, ExplainedPermission } from '../../../contract/expl
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { memberText } from '../parts/json-nodes.ts';
 import { JsonView } from '../parts/json-view.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { AsCommand, Sees, Wrong } from '../parts/pieces.tsx';
+import { Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
-import { loadTokenText } from '../vault.ts';
+import { address } from '../route.ts';
+import { useOwnAccess } from '../tokens/own-access.tsx';
+import { loadMasked } from '../vault.ts';
 import { becauseOf } from './because-of.ts';
 
 const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
@@ -30,7 +33,7 @@ interface WhyOptions {
 
 /** Shows a token as the application sees it, with the reason. */
 export function Why({ application, all, id, closed }: WhyOptions) {
-  const token = useLoaded(id, (signal) => loadTokenText(id, '?transform=mask', signal));
+  const token = useLoaded(id, (signal) => loadMasked(id, signal));
   return (
     <Pane
       title={
@@ -41,6 +44,17 @@ export function Why({ application, all, id, closed }: WhyOptions) {
       subject={`${application.id} ${id}`}
       closed={closed}
       isWide
+      actions={
+        <>
+          <a class="button" href={address('tokens', { token: id })}>
+            Open token
+          </a>
+          <a class="button" href={address('applications', { app: application.id })}>
+            Open application
+          </a>
+          <AsCommand of={{ operation: 'explainAccess', body: { application_id: application.id, token_id: id } }} />
+        </>
+      }
     >
       <Wrong>{token.error}</Wrong>
       {token.value !== undefined && !token.isLoading && <Explained {...{ application, all, id }} text={token.value} />}
@@ -65,7 +79,7 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
           {masked === undefined ? 'no mask: data is omitted' : <JsonView text={masked} />}
         </Shown>
         <Shown as="reveal" gets={read} name={application.name}>
-          <Reveal id={id} />
+          <OwnReveal id={id} />
         </Shown>
       </section>
       <section>
@@ -106,9 +120,16 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
           </tbody>
         </table>
       </section>
-      <AsCommand text={`vault apps explain ${application.id} --token ${id}`} />
     </>
   );
+}
+
+/** Shows the plaintext on request, if a key of the console reveals it. */
+function OwnReveal({ id }: { readonly id: string }) {
+  const { value, isLoading } = useOwnAccess(id);
+  if (isLoading) return null;
+  if (value?.read.transform === 'reveal') return <Reveal id={id} as={value.key.n} />;
+  return <>plaintext, which no key of this console reveals</>;
 }
 
 interface ShownOptions {

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { Draft } from '../parts/draft.tsx';
 import { JsonView } from '../parts/json-view.tsx';
-import { AsCommand, Wrong } from '../parts/pieces.tsx';
+import { Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { go } from '../route.ts';
-import { loadTokenText, sendText, tokenPath } from '../vault.ts';
+import { loadMasked, sendText, tokenPath } from '../vault.ts';
 import { type DraftOutcome, outcomeOf } from './new-token-form.tsx';
 import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
@@ -26,7 +27,7 @@ const NOTES = {
 
 /** Shows a form that changes a token by a merge patch, and shows the patch before it is sent. */
 export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
-  const { value, error } = useLoaded(id, (signal) => loadTokenText(id, '?transform=mask', signal));
+  const { value, error } = useLoaded(id, (signal) => loadMasked(id, signal));
   if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;
   return <ChangeForm key={id} id={id} token={JSON.parse(value)} closed={closed} />;
 }
@@ -59,7 +60,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
     <Draft
       title={
         <>
-          Change <code>{id}</code>
+          Edit <code>{id}</code>
         </>
       }
       action="Save"
@@ -70,7 +71,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
       preview={
         <>
           {patch === '{}' ? <p class="note">No changes yet.</p> : <JsonView text={patch} />}
-          <AsCommand text={`vault tokens patch ${id} --body @FILE`} />
+          <AsCommand of={{ operation: 'updateToken', params: { id }, body: 'FILE' }} />
         </>
       }
     >

@@ -1,7 +1,8 @@
 import type { TokenPreview } from '../../../contract/preview.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { memberText } from '../parts/json-nodes.ts';
 import { JsonView } from '../parts/json-view.tsx';
-import { AsCommand, Tags } from '../parts/pieces.tsx';
+import { Tags } from '../parts/pieces.tsx';
 import { SeenBy } from './seen-by.tsx';
 
 const ID_IS = {
@@ -22,7 +23,7 @@ export function PreviewPane({ text, isStale }: PreviewOptions) {
   return (
     <>
       {text === '' ? <p class="note">Type data to see a preview.</p> : <Made {...{ text, isStale }} />}
-      <AsCommand text="vault tokens create --body @FILE" />
+      <AsCommand of={{ operation: 'createToken', body: 'FILE' }} />
     </>
   );
 }

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf, readersOf, useApplications } from '../applications.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
@@ -12,19 +13,48 @@ interface SeenByOptions {
   readonly isDraft?: boolean;
 }
 
+/** The number of applications without a search, and the maximum number with one. */
+const [FIRST, MAX_FOUND] = [5, 25];
+
+const STRENGTHS = ['reveal', 'mask', 'redact', undefined] as const;
+
 /**
- * Shows how each application that can read tokens sees the given token. Decides with the same function as the vault.
+ * Shows how applications that can read tokens see the given token, those that see most first. Decides with the same
+ * function as the vault. Needs `application:read`.
  */
 export function SeenBy({ text, isDraft }: SeenByOptions) {
-  const { value, error } = useApplications();
+  const [typed, setTyped] = useState('');
+  const { value = [], error } = useApplications();
+  if (!isHeld('application:read')) return null;
   const { id, containers = [] }: { readonly id: string; readonly containers?: readonly string[] } = JSON.parse(text);
-  const readers = readersOf(value ?? []);
+  const seen = readersOf(value)
+    .map((each) => ({ ...each, access: explainAccess(grantsOf(each, value), 'token:read', { id, containers }) }))
+    .toSorted((a, b) => STRENGTHS.indexOf(a.access.transform) - STRENGTHS.indexOf(b.access.transform));
+  const found = seen.filter(({ name, id: each }) => `${name} ${each}`.toLowerCase().includes(typed.toLowerCase()));
+  const shown = found.slice(0, typed === '' ? FIRST : MAX_FOUND);
   return (
     <section>
       <h3>{isDraft ? 'Would be seen by' : 'Seen by'}</h3>
       <Wrong>{error}</Wrong>
-      {!isHeld('application:read') && <p class="note">No key of the console holds application:read.</p>}
-      {value !== undefined && (
+      {seen.length > FIRST && (
+        <p class="find">
+          <input
+            type="search"
+            aria-label="Find an application"
+            placeholder={`find among ${seen.length} applications`}
+            autocomplete="off"
+            spellcheck={false}
+            value={typed}
+            onInput={({ currentTarget: { value: next } }) => setTyped(next)}
+          />
+          <span class="note" role="status">
+            {shown.length} of {found.length}
+          </span>
+        </p>
+      )}
+      {seen.length === 0 ? (
+        <p class="note">No application can read tokens.</p>
+      ) : (
         <table>
           <caption class="unseen">How applications see the token</caption>
           <thead>
@@ -35,22 +65,19 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
             </tr>
           </thead>
           <tbody>
-            {readers.map((application) => {
-              const explained = explainAccess(grantsOf(application, value), 'token:read', { id, containers });
-              return (
-                <tr key={application.id}>
-                  <th scope="row">
-                    <a href={address('see-as', { app: application.id, token: isDraft ? '' : id })}>
-                      {application.name}
-                    </a>
-                  </th>
-                  <td>
-                    <Sees as={explained.transform} />
-                  </td>
-                  <td>{becauseOf(explained)}</td>
-                </tr>
-              );
-            })}
+            {shown.map(({ id: app, name, access }) => (
+              <tr key={app}>
+                <th scope="row">
+                  <a class="name" title={name} href={address('see-as', { app, token: isDraft ? '' : id })}>
+                    {name}
+                  </a>
+                </th>
+                <td>
+                  <Sees as={access.transform} />
+                </td>
+                <td>{becauseOf(access)}</td>
+              </tr>
+            ))}
           </tbody>
         </table>
       )}

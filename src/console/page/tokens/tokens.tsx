@@ -1,10 +1,11 @@
 import { signal } from '@preact/signals';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
-import { commandOf } from '../parts/command-of.ts';
+import { AsCommand } from '../parts/as-command.tsx';
+import type { ShownCall } from '../parts/command-of.ts';
 import { dataSummary } from '../parts/data-summary.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
-import { AsCommand, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
@@ -90,8 +91,13 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
           {hasAny ? 'No token matches the filter.' : 'The vault has no tokens yet. Create one here, or in a terminal:'}
         </p>
         <AsCommand
-          text={
-            hasAny ? listCommand(filter) : 'vault tokens create --type card --data \'{"number":"4242424242424242"}\''
+          of={
+            hasAny
+              ? listCommand(filter)
+              : {
+                  text: 'vault tokens create --type card --data \'{"number":"4242424242424242"}\'',
+                  needs: 'token:create',
+                }
           }
         />
       </div>
@@ -139,8 +145,8 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
   );
 }
 
-function listCommand(filter: FilterTerms): string {
-  const { find } = filter;
-  if (find !== undefined) return 'vault tokens search \'data:"…"\' --transform mask';
-  return commandOf({ operation: 'listTokens', query: { ...listQuery(filter), transform: 'mask' } });
+function listCommand(filter: FilterTerms): ShownCall {
+  const query = filter.find === undefined ? listQuery(filter) : undefined;
+  if (query === undefined) return { operation: 'searchTokens', body: { query: 'data:"…"', transform: 'mask' } };
+  return { operation: 'listTokens', query: { ...query, transform: 'mask' } };
 }

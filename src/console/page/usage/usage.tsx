@@ -1,8 +1,8 @@
 import { useLoaded } from '../loaded.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { AsCommand, Wrong } from '../parts/pieces.tsx';
+import { Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
-import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 import { Columns } from './columns.tsx';
 
@@ -10,8 +10,7 @@ const MONTHS = 12;
 
 /** Shows the number of tokens and of active tokens. */
 export function Usage() {
-  const isAllowed = isHeld('report:read');
-  const { value, error } = useLoaded(isAllowed ? 'usage' : undefined, async (signal) => {
+  const { value, error } = useLoaded('usage', async (signal) => {
     const [{ token_report: report }, { months }] = await Promise.all([
       vault().getUsageReport({ signal }),
       vault().getActivity({ query: { months: MONTHS }, signal }),
@@ -31,7 +30,6 @@ export function Usage() {
         <h1>Usage</h1>
       </header>
       <Wrong>{error}</Wrong>
-      {!isAllowed && <Wrong>No key of the console holds report:read. Add one.</Wrong>}
       {value !== undefined && (
         <div class="scroller cards">
           <section class="card">
@@ -63,7 +61,7 @@ export function Usage() {
               </tbody>
             </table>
             {types.length === 0 && <p class="note">No tokens yet.</p>}
-            <AsCommand text="vault usage" />
+            <AsCommand of={{ operation: 'getUsageReport' }} />
           </section>
           <section class="card">
             <h2>Active by month</h2>
@@ -78,7 +76,7 @@ export function Usage() {
               A token is active in the month in which it is created or shown; deleted tokens count, too. The lists of
               this console show tokens, so viewing them counts as use.
             </p>
-            <AsCommand text={`vault usage --months ${MONTHS}`} />
+            <AsCommand of={{ operation: 'getActivity', query: { months: MONTHS } }} />
           </section>
         </div>
       )}

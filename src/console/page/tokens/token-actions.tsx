@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { reload } from '../loaded.ts';
-import { commandOf } from '../parts/command-of.ts';
+import { AsCommand } from '../parts/as-command.tsx';
 import { Key } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
@@ -9,15 +9,15 @@ import { go } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
-interface WritesOptions {
+interface ActionsOptions {
   readonly id: string;
   readonly closed: string;
   /** The address of the form that changes the token. */
   readonly change: string;
 }
 
-/** Shows the buttons that change and delete a token. */
-export function TokenWrites({ id, closed, change }: WritesOptions) {
+/** Shows the actions on a token. */
+export function TokenActions({ id, closed, change }: ActionsOptions) {
   const [isDeleting, setDeleting] = useState(false);
   const mayChange = isHeld('token:update');
   const edit = () => go(change);
@@ -31,10 +31,10 @@ export function TokenWrites({ id, closed, change }: WritesOptions) {
   }
 
   return (
-    <div class="buttons writes">
+    <>
       {mayChange && (
         <button type="button" onClick={edit}>
-          Change <Key name="e" />
+          Edit <Key name="e" />
         </button>
       )}
       {isHeld('token:delete') && (
@@ -46,13 +46,14 @@ export function TokenWrites({ id, closed, change }: WritesOptions) {
         <TypedConfirm
           action="Delete the token"
           word={id}
-          command={commandOf({ operation: 'deleteToken', params: { id } })}
+          command={{ operation: 'deleteToken', params: { id } }}
           onConfirm={remove}
           onClose={() => setDeleting(false)}
         >
           <p>The data cannot be restored. A backup may still contain it.</p>
         </TypedConfirm>
       )}
-    </div>
+      <AsCommand of={{ operation: 'getToken', params: { id }, query: { transform: 'mask' } }} />
+    </>
   );
 }

@@ -1,0 +1,78 @@
+import path from 'node:path';
+import type { ConsoleCommands } from '../../../console/console.ts';
+import type { ConsoleKey } from '../../../console/identities.ts';
+import { namedCredential, readApiKey } from '../../credential/read-credential.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { locationOf, type Target } from '../../flags/target.ts';
+import { shellWord } from '../../operation/show-request.ts';
+
+/** Returns a flag with its value, quoted for a shell. Returns no words without a value. */
+const words = (flag: string, value: string | undefined): readonly string[] =>
+  value === undefined ? [] : [flag, shellWord(value)];
+
+/** Returns the words with which commands in any folder reach the vault of a console. */
+export function consoleCommands(target: Target, keys: readonly ConsoleKey[], flags: GlobalFlags, env: Environment) {
+  const vault = (target.kind === 'remote' ? daemonWords(target.url, flags, env) : ownWords(target, flags, env)).join(
+    ' ',
+  );
+  const keyFlags = keys.flatMap(({ flag = [] }) => flag);
+  return {
+    vault,
+    ...(target.kind === 'direct' && { file: vault }),
+    console: ['vault ui', vault, ...keyFlags].join(' '),
+  } satisfies ConsoleCommands;
+}
+
+/** Returns the words for a --dev vault, which is temporary without a file. */
+export function devCommands(file: string | undefined): ConsoleCommands {
+  const named = words('--file', file && path.resolve(file)).join(' ');
+  return {
+    ...(file === undefined ? { temporary: true } : { file: named }),
+    console: ['vault serve --dev', named].join(' ').trim(),
+  };
+}
+
+function daemonWords(url: string, flags: GlobalFlags, env: Environment): readonly string[] {
+  const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
+  return [
+    ...words('--url', url),
+    ...words('--header-prefix', flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix)),
+    ...words('--ca-file', caFile && path.resolve(caFile)),
+  ];
+}
+
+/** Returns the words that open a vault itself, without a credential that only a person or standard input has. */
+function ownWords(target: Exclude<Target, { readonly kind: 'remote' }>, flags: GlobalFlags, env: Environment) {
+  const { file, store } = locationOf(target);
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+  return [
+    ...words('--file', file && path.resolve(file)),
+    ...words('--store', store?.url.shown),
+    ...words('--key-file', keyFile && path.resolve(keyFile)),
+    ...words('--key-command', keyCommand),
+    ...words('--passphrase-file', passphraseFile === '-' ? undefined : passphraseFile && path.resolve(passphraseFile)),
+  ];
+}
+
+/**
+ * Resolves to the API keys of a console: those in the files, else the one of the environment. There may be none,
+ * because the user can paste a key into the page.
+ */
+export async function readConsoleKeys(
+  files: readonly string[],
+  flags: GlobalFlags,
+  env: Environment,
+): Promise<readonly ConsoleKey[]> {
+  const named = env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined;
+  const chosen = files.length > 0 || named === undefined ? files : [named];
+  if (chosen.length === 0 && env['VAULT_API_KEY']) {
+    return [{ apiKey: await readApiKey(flags, env), source: 'VAULT_API_KEY' }];
+  }
+  return Promise.all(
+    chosen.map(async (apiKeyFile) => ({
+      apiKey: await readApiKey({ ...flags, apiKeyFile }, env),
+      source: path.basename(apiKeyFile),
+      flag: words('--api-key-file', path.resolve(apiKeyFile)).join(' '),
+    })),
+  );
+}

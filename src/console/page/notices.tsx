@@ -1,0 +1,80 @@
+import type { Permission } from '../../contract/permissions.ts';
+import { outage, tryNow } from './outage.ts';
+import { CopyButton } from './parts/pieces.tsx';
+import { forgetKeys, type HeldIdentity, isAddingKey, nameOf, type SessionState } from './session.ts';
+
+/** Shows that the vault does not answer, and counts the seconds to the next try. */
+export function OutageLine() {
+  const { value } = outage;
+  if (value === undefined) return null;
+  return (
+    <div class="notice" role="alert">
+      <span>{value.reason} What you see is from before.</span>{' '}
+      <span aria-live="off">{value.wait > 0 ? `Next try in ${value.wait} s.` : 'Trying…'}</span>{' '}
+      <button type="button" onClick={tryNow} disabled={value.wait === 0}>
+        Try now
+      </button>
+    </div>
+  );
+}
+
+/** Names the keys that the vault no longer accepts, with the remedy. */
+export function EndedKeys({ identities }: { readonly identities: readonly HeldIdentity[] }) {
+  const ended = identities.filter((each) => each.ended);
+  if (ended.length === 0) return null;
+  return (
+    <div class="notice" role="status">
+      <span>
+        The API key of <b>{ended.map(nameOf).join(' and ')}</b> no longer works: it was deleted or regenerated, or has
+        expired.
+      </span>{' '}
+      <button type="button" onClick={() => (isAddingKey.value = true)}>
+        Add a key
+      </button>{' '}
+      <button type="button" onClick={() => void forgetKeys(ended)}>
+        Forget {ended.length > 1 ? 'them' : 'it'}
+      </button>
+    </div>
+  );
+}
+
+/** Stands in for a screen that no key may open. */
+export function NeedsKey({ name, permission }: { readonly name: string; readonly permission: Permission }) {
+  return (
+    <div class="list">
+      <header>
+        <h1>{name}</h1>
+      </header>
+      <div class="empty">
+        <p>
+          No API key of the console holds <code>{permission}</code>.
+        </p>
+        <button type="button" class="main" onClick={() => (isAddingKey.value = true)}>
+          Add a key
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** Shows how to open the console again. */
+export function WayBack({ commands }: Extract<SessionState, { readonly kind: 'locked' }>) {
+  const ui = commands === undefined || commands.vault !== undefined ? (commands?.console ?? 'vault ui') : undefined;
+  const isDev = commands === undefined || commands.vault === undefined;
+  return (
+    <>
+      <p>To come back:</p>
+      {ui !== undefined && (
+        <p>
+          run <code>{ui}</code> <CopyButton text={ui} /> and allow this browser,
+        </p>
+      )}
+      {isDev && (
+        <p>
+          {ui === undefined ? '' : 'or '}open the link again that{' '}
+          <code>{commands?.console ?? 'vault serve --dev'}</code> printed as <code>ui</code>.
+        </p>
+      )}
+    </>
+  );
+}
