@@ -161,6 +161,15 @@ it('waits for a database that is not reachable, but not for a missing vault', { 
   expect(missing).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init --store URL') });
 });
 
+it('init and move print the URL of the database with its parameters', { timeout: 60_000 }, async () => {
+  const init = `${store.url}&schema=whole`;
+  const made = await place.vault(['init', '--store', init, '--field', 'store'], { VAULT_KEY_FILE: 'v.db.key' });
+  expect(made).toMatchObject({ exitCode: 0, stdout: `${init}\n` });
+  const words = ['move', '--from', init, '--to', 'whole.db', '--keep-source', '--field', 'from'];
+  const moved = await place.vault(words, { VAULT_KEY_FILE: 'v.db.key' });
+  expect(moved).toMatchObject({ exitCode: 0, stdout: `${init}\n` });
+});
+
 it('export and import move tokens between a database and a file', { timeout: 60_000 }, async () => {
   const management = await place.init('f');
   const fileKey = await place.application('f', management, 'token:create,token:read');

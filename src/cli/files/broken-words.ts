@@ -7,10 +7,11 @@ import { Fault } from '../../core/fault.ts';
  * the vault would store another text. Accepts a U+FFFD that was typed. Only Linux shows the bytes.
  */
 export function refuseBrokenWords(argv: readonly string[], bytes = commandLine()): void {
-  const words = wordsOf(bytes).slice(-argv.length);
-  for (const [at, word] of words.entries()) {
-    if (isUtf8(word) || word.toString() !== argv[at]) continue;
-    const [, flag = argv[at - 1] ?? ''] = /^(--[a-z][\w-]*)=/.exec(argv[at] ?? '') ?? [];
+  const words = wordsOf(bytes);
+  for (const [at, typed] of argv.entries()) {
+    const word = words[words.length - argv.length + at];
+    if (word === undefined || isUtf8(word) || word.toString() !== typed) continue;
+    const [, flag = argv[at - 1] ?? ''] = /^(--[a-z][\w-]*)=/.exec(typed) ?? [];
     const name = /^--?[a-z]/.test(flag) ? flag : `argument ${at + 1}`;
     throw new Fault('usage', `${name} is not UTF-8`, { hint: 'set a UTF-8 locale, or convert the text with iconv' });
   }
