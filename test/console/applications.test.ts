@@ -209,8 +209,8 @@ it('lists the API keys of an application, adds one that works beside the others,
   await page.waitForSelector('.api-keys li:has-text("Key 1")');
   await page.click('text=Add key');
   const second = await page.waitForSelector('.new-key').then((place) => place.innerText());
-  expect(await page.locator('dialog[open] .command code').innerText()).toBe(
-    `vault apps keys create ${id} --key-out FILE`,
+  expect(await page.locator('dialog[open] .command code').first().textContent()).toContain(
+    `vault apps keys create ${id} --key-out FILE --url ${vault.url}`,
   );
   await page.click('dialog[open] button.main');
   await page.waitForSelector('.api-keys li:has-text("Key 2")');

@@ -83,11 +83,14 @@ it('shows the commands instead when the console has no file', async () => {
   const { page, asked } = await openHealth((page) =>
     page.route('**/ui/session', async (route) => {
       const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), file: false } });
+      await route.fulfill({
+        response,
+        json: { ...(await response.json()), file: false, commands: { vault: '', console: '' } },
+      });
     }),
   );
   await page.waitForSelector('.holder:has-text("Doctor needs the file: vault doctor --file FILE")');
-  await page.waitForSelector('code:has-text("vault keys list --tenants --file FILE")');
+  await page.waitForSelector('code:has-text("vault keys list --tenants --file FILE")', { state: 'attached' });
   expect(await page.locator('button:has-text("Doctor")').count()).toBe(0);
   expect(asked.filter((address) => address.includes('/ui/holder/'))).toEqual([]);
   expect(await findBarriers(page)).toEqual([]);

@@ -207,7 +207,7 @@ describe('Ctrl K', () => {
   it.each([
     ['see', 'h1:has-text("See as")'],
     ['item-0003', '.pane:has-text("item-0003")'],
-    ['show all keys', 'dialog[open]:has-text("Keys")'],
+    ['show all shortcuts', 'dialog[open]:has-text("Shortcuts")'],
     ['lock', 'main.locked'],
   ])('finds %s at %s', async (typed, wanted) => {
     await page.goto(`${vault.url}/ui/tokens`);
@@ -374,7 +374,7 @@ describe('a session', () => {
     await other.end();
   });
 
-  it('is locked when the daemon ends', async () => {
+  it('waits when the daemon ends, and is locked after its restart', async () => {
     const other = await startDev();
     const { page } = await openConsole(browser, other);
     await page.clock.install();
@@ -382,7 +382,11 @@ describe('a session', () => {
     await page.waitForSelector('h1:has-text("Tokens")');
     await other.end();
     await page.clock.runFor(15_000);
-    await page.waitForSelector('main.locked');
+    await page.waitForSelector('main.outage');
+    const again = await startDev(['--port', new URL(other.url).port]);
+    await page.clock.runFor(15_000);
+    await page.waitForSelector('main.locked:has-text("To come back")');
+    await again.end();
     await page.context().close();
   });
 });

@@ -47,10 +47,10 @@ it('asks for a key with report:read', async () => {
   const { page } = await openConsole(browser, vault);
   await page.route('**/ui/session', async (route) => {
     const response = await route.fetch();
-    await route.fulfill({ response, json: { ...(await response.json()), identities: [{ n: 1 }] } });
+    await route.fulfill({ response, json: { ...(await response.json()), identities: [{ n: 1, source: 'x' }] } });
   });
   await page.goto(`${vault.url}/ui/usage`);
-  await page.waitForSelector('.wrong:has-text("report:read")');
+  await page.waitForSelector('.empty:has-text("No API key of the console holds report:read")');
   expect(await page.locator('.card').count()).toBe(0);
   await page.context().close();
 });

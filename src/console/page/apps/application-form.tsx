@@ -85,14 +85,15 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
       <Wrong>{refused.message}</Wrong>
       <FormField
         name="name"
-        label="name"
         value={draft.name}
         onInput={(name) => change({ name })}
         errors={errorsAt(errors, 'name')}
       />
       {of === undefined && (
         <div class="field">
-          <label for="field-type">type</label>
+          <label for="field-type" title="type">
+            Type
+          </label>
           <select
             id="field-type"
             value={type}
@@ -108,7 +109,6 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
       {of === undefined && type === 'expiring' && (
         <FormField
           name="expires_at"
-          label="expires_at"
           value={draft.expires_at}
           onInput={(expires_at) => change({ expires_at })}
           placeholder={new Date(Date.now() + 60_000).toISOString()}

@@ -55,7 +55,21 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         )}
       </header>
       <Wrong>{error}</Wrong>
-      {isLoaded && shown.length === 0 && <p class="empty">No application matches.</p>}
+      {isLoaded && shown.length === 0 && (
+        <div class="empty">
+          <p>{all.length === 0 ? 'There are no applications yet.' : 'No application has this name or id.'}</p>
+          {q !== '' && (
+            <a class="button" href={address(NAME, { app })}>
+              Show all applications
+            </a>
+          )}{' '}
+          {mayCreate && (
+            <button type="button" class="main" onClick={create}>
+              New application
+            </button>
+          )}
+        </div>
+      )}
       <div>
         {shown.length > 0 && (
           <Rows

@@ -73,7 +73,7 @@ export function RuleEditor(options: RuleEditorOptions) {
       <div class="rule-row">
         {conditions === undefined && (
           <label class="wide">
-            container, and below
+            Container, and below
             <input
               name={`${name}-container`}
               class="code"
@@ -89,7 +89,7 @@ export function RuleEditor(options: RuleEditorOptions) {
           </label>
         )}
         <label>
-          shows data
+          Shows data
           <select
             value={transform}
             onChange={({ currentTarget: { value } }) => onChange({ ...rule, transform: value as Transform })}
@@ -100,7 +100,7 @@ export function RuleEditor(options: RuleEditorOptions) {
           </select>
         </label>
         <label class="wide">
-          description
+          Description
           <input
             name={`${name}-description`}
             value={description}

@@ -13,9 +13,9 @@ import { LogRows } from './log-rows.tsx';
 
 /** Shows the log of the tenant. */
 export function AuditLog() {
-  const { entity, actor, operation, denied, live } = route.value.query;
+  const { entity, actor, operation, denied, since, until, live } = route.value.query;
   const applications = useApplications().value ?? [];
-  const filter = { entity, actor, operation, denied };
+  const filter = { entity, actor, operation, denied, since, until };
   return <Log filter={filter} live={live} names={new Map(applications.map(({ id, name }) => [id, name]))} />;
 }
 
@@ -62,7 +62,18 @@ function Log({ filter, live, names }: LogOptions) {
           )}
         </span>
         {page !== undefined && events.length === 0 && page.searchedTo === undefined && (
-          <p class="empty">{isFiltered(filter) ? 'No entry matches the filter.' : 'The log has no entries yet.'}</p>
+          <div class="empty">
+            {isFiltered(filter) ? (
+              <>
+                <p>No entry matches the filter. Lists and masked reads leave no entry by default.</p>
+                <a class="button" href={address('audit', { live })}>
+                  Show all entries
+                </a>
+              </>
+            ) : (
+              <p>The log has no entries yet. Creating a token makes the first one.</p>
+            )}
+          </div>
         )}
         <div class={isLoading ? 'loading' : ''} aria-busy={isLoading}>
           <LogRows
@@ -89,6 +100,7 @@ function Log({ filter, live, names }: LogOptions) {
             shown: entries.length,
             size: LOG_PAGE_SIZE,
             total: undefined,
+            note: ` entries in ${wholeNumber(events.length)} ${events.length === 1 ? 'call' : 'calls'}`,
             isLoading,
           }}
           command={{

@@ -2,7 +2,7 @@ import { AsCommand } from '../parts/as-command.tsx';
 import { JsonView } from '../parts/json-view.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
-import { Time } from '../parts/pieces.tsx';
+import { When } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import type { LogEvent } from './log-events.ts';
 import type { LogFilter } from './log-filter.ts';
@@ -31,7 +31,7 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
       <dl class="facts">
         <dt>Time</dt>
         <dd>
-          <Time at={created_at} /> <code>{created_at}</code>
+          <When at={created_at} />
         </dd>
         <dt>Actor</dt>
         <dd>

@@ -2,7 +2,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { holderRun } from '../holder.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
+import { exactTime, wholeNumber } from '../parts/numbers.ts';
 import { address, go } from '../route.ts';
 import { session } from '../session.ts';
 import type { LogFilter } from './log-filter.ts';
@@ -64,6 +64,8 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
           isGood={({ ok }) => ok}
           show={verdictOf}
         />
+        <DateField label="From" value={filter.since} choose={(since) => go(addressOf({ since }))} />
+        <DateField label="To" value={filter.until} choose={(until) => go(addressOf({ until }))} />
         {level === 'mutations' && <span class="note">This vault does not record reads.</span>}
       </section>
     </>
@@ -101,6 +103,29 @@ function Choice({ name, chosen, options, choose }: ChoiceOptions) {
         </option>
       ))}
     </select>
+  );
+}
+
+interface DateOptions {
+  readonly label: string;
+  /** An ISO 8601 time. */
+  readonly value: string | undefined;
+  readonly choose: (value: string) => void;
+}
+
+/** A field for a time in the time zone of the browser. */
+function DateField({ label, value, choose }: DateOptions) {
+  return (
+    <label class="date">
+      {label}{' '}
+      <input
+        name={label}
+        type="datetime-local"
+        step="1"
+        value={value === undefined ? '' : exactTime(value).slice(0, 19).replace(' ', 'T')}
+        onChange={({ currentTarget: { value: typed } }) => choose(typed === '' ? '' : new Date(typed).toISOString())}
+      />
+    </label>
   );
 }
 

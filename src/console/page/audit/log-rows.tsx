@@ -1,5 +1,5 @@
 import { wholeNumber } from '../parts/numbers.ts';
-import { Time } from '../parts/pieces.tsx';
+import { When } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import type { LogEvent, LogRow } from './log-events.ts';
 
@@ -21,8 +21,8 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
       hrefOf={({ position }) => hrefOf(position)}
       open={open}
       columns={[
-        { head: 'Time', show: ({ created_at }) => <Time at={created_at} /> },
-        { head: 'Actor', show: (event) => <Actor of={event} names={names} />, rank: 'extra' },
+        { head: 'Time', show: ({ created_at }) => <When at={created_at} /> },
+        { head: 'Actor', show: (event) => <Actor of={event} names={names} /> },
         { head: 'Operation', show: ({ operation }) => <OperationName of={operation} /> },
         { head: 'Entity', show: (event) => <Entities of={event} />, rank: 'extra' },
         { head: 'Result', show: (event) => <Result of={event} /> },
@@ -65,7 +65,8 @@ function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEve
   const [id] = entities;
   const kind = type.replaceAll('_', ' ');
   if (id === undefined) return <span class="soft">{kind}</span>;
-  return entities.length === 1 ? <code>{id}</code> : `${wholeNumber(entities.length)} ${kind}s`;
+  if (entities.length === 1) return <code>{id}</code>;
+  return <b class="group">{`${wholeNumber(entities.length)} ${kind}s`}</b>;
 }
 
 /** Shows the status of the reply, and whether it was denied or revealed plaintext. */

@@ -3,7 +3,8 @@ import type { ComponentChildren, JSX } from 'preact';
 interface FieldOptions {
   /** Unique in the form. */
   readonly name: string;
-  readonly label: ComponentChildren;
+  /** Default: the name of the member in words, with the member as a tooltip. */
+  readonly label?: ComponentChildren;
   readonly value: string;
   /** Receives the typed value. `caret` is the number of characters before the cursor. */
   readonly onInput: (value: string, caret: number) => void;
@@ -50,7 +51,9 @@ export function FormField({
   };
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id} title={label === undefined ? name : undefined}>
+        {label ?? wordsOf(name)}
+      </label>
       {rows === undefined ? <input {...(control as object)} /> : <textarea {...control} rows={rows} />}
       {children}
       <FieldErrors id={`${id}-errors`} errors={errors} />
@@ -59,6 +62,12 @@ export function FormField({
       </p>
     </div>
   );
+}
+
+/** Returns the name of a member in words: `Fingerprint expression`. */
+export function wordsOf(member: string): string {
+  const words = member.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Shows the errors of a member. Screen readers announce changes. */

@@ -19,9 +19,16 @@ export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCo
   const { isRunning, result, error, at } = run.state.value;
   const line = commandOf(command);
   if (!hasFile()) {
-    return 'reason' in line ? null : (
+    return (
       <span class="holder">
-        {label} needs the file: <code>{line.text}</code> <CopyButton text={line.text} />
+        {label} needs the file:{' '}
+        {'reason' in line ? (
+          line.reason
+        ) : (
+          <>
+            <code>{line.text}</code> <CopyButton text={line.text} />
+          </>
+        )}
       </span>
     );
   }

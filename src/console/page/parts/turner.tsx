@@ -14,6 +14,8 @@ interface PagePosition {
   readonly shown: number;
   readonly size: number;
   readonly total: string | undefined;
+  /** A text after the numbers. */
+  readonly note?: string;
   /** Whether the list still shows the previous page. */
   readonly isLoading: boolean;
 }
@@ -33,7 +35,7 @@ const before = new Map<string, string | undefined>();
 
 /** Shows the position in a list, with links to the newer and the older page. */
 export function Turner({ screen, query, position, command }: TurnerOptions) {
-  const { at, start, shown, size, total, isLoading } = position;
+  const { at, start, shown, size, total, note, isLoading } = position;
   const next = isLoading ? undefined : position.next;
   const turn = (to: number, cursor: string | undefined) =>
     go(address(screen, { ...query, start: cursor, at: to === 0 ? undefined : String(to) }));
@@ -56,6 +58,7 @@ export function Turner({ screen, query, position, command }: TurnerOptions) {
       <span role="status">
         {shown === 0 || isLoading ? '' : `${wholeNumber(at + 1)}–${wholeNumber(at + shown)}`}
         {shown > 0 && total !== undefined && !isLoading && ` of ${total}`}
+        {shown > 0 && !isLoading && note}
       </span>
       <AsCommand of={command} />
       <span class="buttons">

@@ -48,7 +48,12 @@ export function SeeAs() {
         </header>
         <Wrong>{applications.error}</Wrong>
         {applications.value !== undefined && application === undefined && (
-          <p class="empty">No application can read tokens yet. Create one: vault apps create --type private</p>
+          <div class="empty">
+            <p>No application can read tokens yet. A private application can, as its rules allow.</p>
+            <a class="button" href={address('applications', { draft: 'new' })}>
+              New application
+            </a>
+          </div>
         )}
         {typeof filter === 'string' && <Wrong>{filter}</Wrong>}
         {application !== undefined && typeof filter !== 'string' && (

@@ -10,6 +10,7 @@ import { Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { address, go } from '../route.ts';
 import { sendText } from '../vault.ts';
+import { DataFields } from './data-fields.tsx';
 import { PreviewPane } from './preview-pane.tsx';
 import { createText, EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
@@ -86,7 +87,9 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
     >
       <Wrong>{message ?? error}</Wrong>
       <div class="field">
-        <label for="field-type">type</label>
+        <label for="field-type" title="type">
+          Type
+        </label>
         <select
           id="field-type"
           value={draft.type}
@@ -98,6 +101,7 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
         </select>
         <p class="note">{TOKEN_TYPES[draft.type].summary}</p>
       </div>
+      <DataFields type={draft.type} data={draft.data} onInput={(data) => change({ data })} />
       <TokenFields draft={draft} errors={isBlank ? {} : errors} change={change} notes={NOTES} hasDefaults />
     </Draft>
   );

@@ -42,7 +42,7 @@ function Made({ text, isStale }: PreviewOptions) {
   return (
     <div class={isStale ? 'stale' : ''}>
       <h3>
-        id <span class="note">{ID_IS[id_is]}</span>
+        Id <span class="note">{ID_IS[id_is]}</span>
       </h3>
       <code>{id}</code>
       <h3>Masked</h3>

@@ -29,7 +29,6 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
           <Control
             key={name}
             name={name}
-            label={name}
             value={draft[name]}
             onInput={(value) => change({ [name]: value })}
             rows={ROWS[name] ?? 1}
@@ -41,7 +40,9 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
         );
       })}
       <div class="field">
-        <label for="field-deduplicate">deduplicate_token</label>
+        <label for="field-deduplicate" title="deduplicate_token">
+          Deduplicate
+        </label>
         <select
           id="field-deduplicate"
           value={draft.deduplicate_token}

@@ -60,7 +60,14 @@ export function Usage() {
                 ))}
               </tbody>
             </table>
-            {types.length === 0 && <p class="note">No tokens yet.</p>}
+            {types.length === 0 && (
+              <p>
+                No tokens yet.{' '}
+                <a class="button" href={address('tokens', { draft: 'new' })}>
+                  New token
+                </a>
+              </p>
+            )}
             <AsCommand of={{ operation: 'getUsageReport' }} />
           </section>
           <section class="card">
