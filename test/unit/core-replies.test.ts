@@ -10,6 +10,8 @@ beforeEach(async () => {
   core = await openCore();
 });
 
+/** An id that no record has. */
+const NOBODY = '00000000-0000-4000-8000-000000000000';
 const ROWS = Object.entries<Operation>(OPERATIONS) as [OperationId, Operation][];
 
 /** Creates an application that holds every permission of its type but one. */
@@ -23,8 +25,10 @@ async function without(permission: Permission): Promise<string> {
 }
 
 describe('every operation', () => {
-  it.each(ROWS)('%s: requires a key and its own permission', async (id, { permission }) => {
-    const parts = { id: '00000000-0000-4000-8000-000000000000', bodyText: '{' };
+  it.each(ROWS)('%s: requires a key and its own permission', async (id, { permission, orOwn }) => {
+    // A call about the caller itself needs no permission.
+    const bodyText = orOwn ? `{"application_id":"${NOBODY}","token_id":"x"}` : '{';
+    const parts = { id: NOBODY, bodyText };
     expect((await core.call(undefined, id, parts)).status).toBe(401);
     // Any application may call an operation without a permission.
     if (permission === undefined) return expect((await core.call(core.key, id)).status).toBe(200);
@@ -37,7 +41,7 @@ describe('every operation', () => {
     const key = row.permission?.startsWith('token:') ? core.key : core.management;
     // An optional body that is empty has no content type.
     const bodyText = row.bodyOptional ? '{"expires_at":"2100-01-01"}' : '{}';
-    const target = { id: '00000000-0000-4000-8000-000000000000', bodyText };
+    const target = { id: NOBODY, bodyText };
     for (const mediaType of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', '', undefined]) {
       expect((await core.call(key, id, { ...target, mediaType })).status).toBe(415);
     }
