@@ -46,6 +46,21 @@ describe('every operation', () => {
     const right = `${row.mediaType ?? 'application/json'}; charset=utf-8`;
     expect((await core.call(key, id, { ...target, mediaType: right })).status).not.toBe(415);
   });
+
+  it('success is 201 for create, 204 without a body for delete, and 200 otherwise', async () => {
+    const made = await core.own('createToken', { body: { type: 'token', data: 1 } });
+    const id = String(made.at('id'));
+    expect(made.status).toBe(201);
+    expect((await core.own('getToken', { id })).status).toBe(200);
+    expect((await core.own('updateToken', { id, body: {} })).status).toBe(200);
+    const deleted = await core.own('deleteToken', { id });
+    expect([deleted.status, deleted.text]).toEqual([204, '']);
+    const body = { name: 'a', type: 'private', permissions: ['token:read'] };
+    const application = await core.manage('createApplication', { body });
+    expect(application.status).toBe(201);
+    const regenerated = await core.manage('regenerateApplicationKey', { id: String(application.at('id')) });
+    expect(regenerated.status).toBe(200);
+  });
 });
 
 describe('problems (RFC 9457, decisions §1)', () => {
