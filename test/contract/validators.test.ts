@@ -12,6 +12,7 @@ const ID = '0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11';
 const TIME = '2026-03-01T09:30:00.000+00:00';
 const KEY = `key_${'2'.repeat(32)}`;
 const RULE = { description: 'd', priority: 1, container: '/a/', transform: 'mask', permissions: ['token:read'] };
+const CONDITION = { attribute: 'id', operator: 'equals', value: 'x' };
 const PAGINATION = { total_items: 0, page_number: 1, page_size: 20, total_pages: 0 };
 const TOKEN = { id: 'abc', tenant_id: ID, type: 'card' };
 const APPLICATION = { id: ID, tenant_id: ID, name: 'n', type: 'private', permissions: [], rules: [] };
@@ -95,6 +96,8 @@ const TOKEN_RESULT: Samples = {
   ],
 };
 
+const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '']));
+
 /** Values beyond the examples of the rows. */
 const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: Samples } } = {
   createToken: {
@@ -106,6 +109,8 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         { type: 'token', data: 1, metadata: JSON.parse('{"__proto__":"x","constructor":"y"}') },
         { type: 'token', data: JSON.parse('{"__proto__":{"a":1}}') },
         { type: 'token', data: 1, metadata: { '😀': '\u{10ffff}' } },
+        { type: 'token', data: 1, metadata: { ...pairs(49), ['k'.repeat(128)]: 'x'.repeat(1024) } },
+        { type: 'token', data: 1, containers: [`/${'x'.repeat(253)}/`, ...Array(19).fill('/a/')] },
       ],
       bad: [
         [{ data: 1 }, 'required'],
@@ -118,9 +123,15 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ type: 'token', data: 1, containers: Array(21).fill('/a/') }, 'maxItems'],
         [{ type: 'token', data: 1, containers: ['/a//b/'] }, 'pattern'],
         [{ type: 'token', data: 1, containers: ['/a'] }, 'pattern'],
+        [{ type: 'token', data: 1, containers: ['a/'] }, 'pattern'],
+        [{ type: 'token', data: 1, containers: ['/a b/'] }, 'pattern'],
+        [{ type: 'token', data: 1, containers: [`/${'x'.repeat(254)}/`] }, 'maxLength'],
         [{ type: 'token', data: 1, containers: { 0: '/a/', length: 1 } }, 'type'],
         [{ type: 'token', data: 1, metadata: { a: 1 } }, 'type'],
         [{ type: 'token', data: 1, metadata: { '': 'a' } }, 'minLength'],
+        [{ type: 'token', data: 1, metadata: pairs(51) }, 'maxProperties'],
+        [{ type: 'token', data: 1, metadata: { ['k'.repeat(129)]: 'x' } }, 'maxLength'],
+        [{ type: 'token', data: 1, metadata: { k: 'x'.repeat(1025) } }, 'maxLength'],
         [{ type: 'token', data: 1, metadata: { a: '\u0000' } }, 'pattern'],
         [{ type: 'token', data: 1, metadata: { a: '\ud800' } }, 'pattern'],
         [{ type: 'token', data: 1, metadata: new Lexeme('1.10') }, 'type'],
@@ -199,6 +210,12 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         },
         { name: 'n', type: 'public', permissions: [] },
         {
+          name: 'n',
+          type: 'private',
+          rules: [...Array(49).fill(RULE), { ...RULE, description: 'x'.repeat(1000) }],
+        },
+        { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: Array(10).fill(CONDITION) }] },
+        {
           name: '😀'.repeat(200),
           type: 'expiring',
           expires_at: TIME,
@@ -206,7 +223,7 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
             {
               description: '',
               priority: 2_147_483_647,
-              conditions: [{ attribute: 'id', operator: 'equals', value: 'x' }],
+              conditions: [CONDITION],
               transform: 'reveal',
               permissions: Object.keys(PERMISSIONS),
             },
@@ -223,6 +240,21 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ name: 'n', type: 'private', permissions: ['token:fly'] }, 'enum'],
         [{ name: 'n', type: 'private', permissions: [{}, {}] }, 'enum'],
         [{ name: 'n', type: 'private', permissions: 'token:read' }, 'type'],
+        [{ name: 'n', type: 'private', permissions: Array(51).fill('token:read') }, 'maxItems'],
+        [{ name: 'n', permissions: ['token:read'] }, 'required'],
+        [{ name: 'n', type: 'private', tenant_id: ID }, 'additionalProperties'],
+        [{ name: 'n', type: 'private', rules: Array(51).fill(RULE) }, 'maxItems'],
+        [{ name: 'n', type: 'private', rules: [{ ...RULE, description: 'x'.repeat(1001) }] }, 'maxLength'],
+        [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: undefined }] }, 'required'],
+        [{ name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: Array(11).fill(CONDITION) }] }, 'maxItems'],
+        [
+          { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: [{ ...CONDITION, attribute: 'type' }] }] },
+          'enum',
+        ],
+        [
+          { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: [{ ...CONDITION, operator: 'like' }] }] },
+          'enum',
+        ],
         [{ name: 'n', type: 'private', rules: [{ ...RULE, priority: 0 }] }, 'minimum'],
         [{ name: 'n', type: 'private', rules: [{ ...RULE, permissions: [] }] }, 'minItems'],
         [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: 'show' }] }, 'enum'],
@@ -276,14 +308,16 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
   updateTenant: {
     body: {
       good: [
-        { name: 'n' },
+        { name: 'x'.repeat(200) },
         { name: 'n', settings: {} },
         { name: 'n', settings: { deduplicate_tokens: 'false' } },
         { name: 'n', owner_id: 1 },
       ],
       bad: [
         [{ settings: {} }, 'required'],
+        [{ name: '' }, 'minLength'],
         [{ name: 'x'.repeat(201) }, 'maxLength'],
+        [{ name: 'n', settings: { deduplicate_tokens: 'yes' } }, 'enum'],
         [{ name: 'n', settings: { deduplicate_tokens: true } }, 'enum'],
         [{ name: 'n', settings: { other: 'true' } }, 'additionalProperties'],
         [{ name: 'n', owner: ID }, 'additionalProperties'],

@@ -5,7 +5,7 @@ import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { openTestStore } from '../test-store.ts';
-import { CARD, type Core, DAY, openCore, PRIVATE, wrongPaths } from './core-fixture.ts';
+import { CARD, type Core, DAY, openCore, PRIVATE } from './core-fixture.ts';
 
 let core: Core;
 
@@ -16,19 +16,6 @@ beforeEach(async () => {
 const update = (body: object) => core.manage('updateTenant', { body });
 
 describe('Get and Update Tenant (§4.3)', () => {
-  it('returns the tenant of the key', async () => {
-    const answer = await core.manage('getTenant');
-    expect(JSON.parse(answer.text)).toEqual({
-      ...{
-        id: core.tenantId,
-        name: 'test',
-        settings: { deduplicate_tokens: 'false' },
-        created_at: '2026-03-01T09:30:00.000+00:00',
-      },
-      ...{ owner_id: answer.at('owner_id'), created_by: answer.at('owner_id') },
-    });
-  });
-
   it('replaces the name and updates modified_by and modified_at', async () => {
     core.clock.advance(1000);
     const answer = await update({ name: 'ä🃏' });
@@ -43,22 +30,6 @@ describe('Get and Update Tenant (§4.3)', () => {
     expect((await update({ name: 'b' })).at('settings')).toEqual({ deduplicate_tokens: 'true' });
     expect((await update({ name: 'b', settings: null })).at('settings')).toEqual({ deduplicate_tokens: 'true' });
     expect((await update({ name: 'b', settings: {} })).at('settings')).toEqual({ deduplicate_tokens: 'false' });
-  });
-
-  it.each([
-    ['no name', {}, 'name'],
-    ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
-    ['an empty name', { name: '' }, 'name'],
-    ['an unknown setting', { name: 'x', settings: { dedupe: 'true' } }, 'settings.dedupe'],
-    ['a boolean that is no text', { name: 'x', settings: { deduplicate_tokens: true } }, 'settings.deduplicate_tokens'],
-    ['another text', { name: 'x', settings: { deduplicate_tokens: 'yes' } }, 'settings.deduplicate_tokens'],
-    ['its owner', { name: 'x', owner_id: core?.tenantId ?? 'x' }, 'owner_id'],
-  ])('%s is rejected', async (_what, body, path) => {
-    expect(wrongPaths(await update(body))).toEqual([path]);
-  });
-
-  it('a name of 200 characters is accepted', async () => {
-    expect((await update({ name: 'x'.repeat(200) })).status).toBe(200);
   });
 });
 
@@ -81,14 +52,6 @@ describe('deduplicate_tokens (§2.7, decisions §7)', () => {
     const first = await core.token({ type: 'card', data: CARD, ...by });
     expect(await core.token({ type: 'card', data: { ...CARD, cvc: '999' }, ...by })).toBe(first);
     expect(await core.token({ type: 'card', data: { ...CARD, cvc: '999' }, deduplicate_token: true })).not.toBe(first);
-  });
-
-  it('returns the oldest match and ignores a given id', async () => {
-    const first = await core.token(body);
-    core.clock.advance(1);
-    await core.token(body);
-    expect(await core.token({ ...body, id: 'unused-id', deduplicate_token: true })).toBe(first);
-    expect((await core.own('getToken', { id: 'unused-id' })).status).toBe(404);
   });
 
   it('equal content has one fingerprint per type, and unrelated ones across types and tenants', async () => {
@@ -118,27 +81,11 @@ describe('Delete Tenant (§3, decisions §8)', () => {
     expect((await core.call(other.key, 'getTenant')).status).toBe(200);
     expect((await core.vault.listTenants()).tenants.map(({ name }) => name)).toEqual(['other']);
   });
-
-  it('requires tenant:delete', async () => {
-    const key = await core.application({
-      name: 'm',
-      type: 'management',
-      permissions: ['tenant:read', 'tenant:update'],
-    });
-    expect((await core.call(key, 'deleteTenant')).status).toBe(403);
-    expect((await core.call(key, 'getTenant')).status).toBe(200);
-    expect((await core.call(key, 'getUsageReport')).status).toBe(403);
-  });
 });
 
 describe('the usage report (§2.8, decisions §8)', () => {
   const report = async () => (await core.manage('getUsageReport')).at('token_report') as Record<string, unknown>;
   const active = async () => (await report())['monthly_active_tokens'];
-
-  it('is empty for an empty tenant', async () => {
-    const empty = { metrics_by_type: {}, included_monthly_active_tokens: 1000, monthly_active_tokens: 0 };
-    expect(await report()).toEqual(empty);
-  });
 
   it('counts live tokens by type and reports when the last of each was created', async () => {
     const id = await core.token({ type: 'card', data: CARD });

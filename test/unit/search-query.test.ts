@@ -30,6 +30,11 @@ function refusal(text: string): string {
 
 const DAY = '2026-01-02T00:00:00.000Z..2026-01-02T23:59:59.999Z';
 
+const FIELD =
+  'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at';
+const TYPE =
+  'unknown type; use token, card, bank, card_number, us_bank_account_number, us_bank_routing_number, social_security_number, employer_id_number';
+
 describe('a query', () => {
   it.each([
     ['type:card', 'type=card'],
@@ -85,18 +90,9 @@ describe('a query', () => {
     ['type:card and id:x', 'position 11: expected FIELD:VALUE'],
     ['NOT', 'position 1: expected FIELD:VALUE'],
     ['NOT NOT id:x', 'position 5: expected FIELD:VALUE'],
-    [
-      'colour:red',
-      'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at',
-    ],
-    [
-      'metadata:red',
-      'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at',
-    ],
-    [
-      'data.x:red',
-      'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at',
-    ],
+    ['colour:red', FIELD],
+    ['metadata:red', FIELD],
+    ['data.x:red', FIELD],
     ['type:', 'position 6: expected a value; put quotes around blanks, parentheses and brackets'],
     ['type: card', 'position 6: expected a value; put quotes around blanks, parentheses and brackets'],
     ['type:[a TO b]', 'position 6: expected a value; put quotes around blanks, parentheses and brackets'],
@@ -107,18 +103,9 @@ describe('a query', () => {
     ['😀:x', 'position 1: expected FIELD:VALUE'],
     ['id:😀 x', 'position 6: expected FIELD:VALUE'],
     ['container:/pci*', 'position 11: expected / before *'],
-    [
-      'type:kard',
-      'position 6: unknown type; use token, card, bank, card_number, us_bank_account_number, us_bank_routing_number, social_security_number, employer_id_number',
-    ],
-    [
-      'id:x AND type:"a card"',
-      'position 15: unknown type; use token, card, bank, card_number, us_bank_account_number, us_bank_routing_number, social_security_number, employer_id_number',
-    ],
-    [
-      'type:Card',
-      'position 6: unknown type; use token, card, bank, card_number, us_bank_account_number, us_bank_routing_number, social_security_number, employer_id_number',
-    ],
+    ['type:kard', `position 6: ${TYPE}`],
+    ['id:x AND type:"a card"', `position 15: ${TYPE}`],
+    ['type:Card', `position 6: ${TYPE}`],
     ['type:c*', 'position 7: a wildcard is allowed only after a container; put quotes around a plain *'],
     ['data:42*', 'position 8: a wildcard is allowed only after a container; put quotes around a plain *'],
     ['data:*', 'position 6: a wildcard is allowed only after a container; put quotes around a plain *'],
