@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
-import { relativeTime } from './numbers.ts';
+import { briefTime, relativeTime } from './numbers.ts';
 import { toast } from './toast.tsx';
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
@@ -18,6 +18,15 @@ export function Time({ at }: { readonly at: string | undefined }) {
 /** Shows the transform that an application gets. */
 export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' | undefined }) {
   return <span class={`sees ${as}`}>{as}</span>;
+}
+
+/** Shows a time relative to the clock of the vault in a narrow column: `5 min ago`. */
+export function BriefTime({ at }: { readonly at: string | undefined }) {
+  return at === undefined ? null : (
+    <time dateTime={at} title={at}>
+      {briefTime(Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0))}
+    </time>
+  );
 }
 
 export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined }) {
@@ -50,15 +59,17 @@ export function AsCommand({ text }: { readonly text: string }) {
  */
 export function CopyButton({ text }: { readonly text: string }) {
   if (!isSecureContext) return null;
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => toast('Copied'),
-      () => toast('The browser refused to copy.'),
-    );
   return (
-    <button type="button" class="quiet" onClick={copy}>
+    <button type="button" class="quiet" onClick={() => copy(text)}>
       Copy
     </button>
+  );
+}
+
+export function copy(text: string): void {
+  navigator.clipboard.writeText(text).then(
+    () => toast('Copied'),
+    () => toast('The browser refused to copy.'),
   );
 }
 

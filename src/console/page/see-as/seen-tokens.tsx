@@ -5,8 +5,9 @@ import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
-import { AsCommand, Sees, Tags, Wrong } from '../parts/pieces.tsx';
+import { AsCommand, Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
+import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
 import type { FilterTerms } from '../tokens/filter.ts';
@@ -58,9 +59,15 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
           idOf={({ id }) => id}
           hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
           open={token}
+          hasCopy
           columns={[
-            { head: 'Token', show: ({ id }) => <code>{id}</code> },
-            { head: 'Containers', show: ({ containers }) => <Tags of={containers} />, rank: 'extra' },
+            { head: 'Token', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
+            {
+              head: 'Containers',
+              show: ({ containers = [] }) => <code>{containers.join('  ')}</code>,
+              titleOf: ({ containers = [] }) => containers.join('  '),
+              rank: 'extra',
+            },
             ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
           ]}
         />
@@ -86,7 +93,7 @@ function askerOf(application: Application, all: readonly Application[]): (token:
 
 function aloneColumns(seesOf: (token: Token) => Outcome): readonly Column<Token>[] {
   return [
-    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} /> },
+    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} />, size: 'short' },
     { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} /> },
   ];
 }

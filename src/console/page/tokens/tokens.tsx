@@ -1,11 +1,13 @@
 import { signal } from '@preact/signals';
+import type { Token } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
 import { commandOf } from '../parts/command-of.ts';
 import { dataSummary } from '../parts/data-summary.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
-import { AsCommand, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { AsCommand, BriefTime, Key, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
+import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -107,17 +109,21 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
           idOf={({ id }) => id}
           hrefOf={({ id }) => address('tokens', { q, start, at: at === 0 ? undefined : String(at), token: id })}
           open={token}
+          hasCopy
           columns={[
-            { head: 'Id', show: ({ id }) => <code>{id}</code> },
-            { head: 'Type', show: ({ type }) => type, rank: 'extra' },
-            { head: 'Data, masked', show: ({ data }) => <code>{dataSummary(data)}</code> },
-            { head: 'Containers', show: ({ containers }) => <Tags of={containers} />, rank: 'extra' },
+            { head: 'Id', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
+            { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
+            { head: 'Data, masked', show: codeOf(dataOf), titleOf: dataOf },
+            { head: 'Containers', show: codeOf(containersOf), titleOf: containersOf, rank: 'extra' },
+            { head: 'Metadata', show: codeOf(metadataOf), titleOf: metadataOf, rank: 'wide' },
+            { head: 'Created', show: ({ created_at }) => <BriefTime at={created_at} />, rank: 'less', size: 'short' },
             {
-              head: 'Metadata',
-              show: ({ metadata = {} }) => <Tags of={Object.entries(metadata).map((pair) => pair.join('='))} />,
-              rank: 'less',
+              head: 'Changed',
+              show: ({ modified_at }) => <BriefTime at={modified_at} />,
+              rank: 'widest',
+              size: 'short',
             },
-            { head: 'Created', show: ({ created_at }) => <Time at={created_at} />, rank: 'less' },
+            { head: 'Expires', show: ({ expires_at }) => <BriefTime at={expires_at} />, rank: 'wide', size: 'short' },
           ]}
         />
       </div>
@@ -138,6 +144,16 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
     </>
   );
 }
+
+const dataOf = ({ data }: Token): string => dataSummary(data);
+const containersOf = ({ containers = [] }: Token): string => containers.join('  ');
+const metadataOf = ({ metadata = {} }: Token): string =>
+  Object.entries(metadata)
+    .map((pair) => pair.join('='))
+    .join('  ');
+
+/** Shows a text of each token as code. */
+const codeOf = (textOf: (token: Token) => string) => (token: Token) => <code>{textOf(token)}</code>;
 
 function listCommand(filter: FilterTerms): string {
   const { find } = filter;
