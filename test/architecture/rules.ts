@@ -116,6 +116,7 @@ const LAYERS: readonly Layer[] = [
       'src/client/request-path.ts',
       'src/core/access/explain-access.ts',
       'src/core/access/grants.ts',
+      'src/core/search/parse-query.ts',
     ],
     refuses: /^node:/,
   },

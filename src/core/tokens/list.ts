@@ -9,7 +9,7 @@ import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../
 import { invalid } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
 import type { ScanPosition } from '../scan-ports.ts';
-import { type MatchField, parseQuery, type Query } from '../search/parse-query.ts';
+import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
 import { type OpenedToken, queryTest } from '../search/query-test.ts';
 import { searchCondition } from '../search/search-condition.ts';
 import { type Steps, settled } from '../steps.ts';
@@ -60,8 +60,16 @@ const filtered = (filters: TokenFilters & Pick<ListTokensQuery, 'transform'>): A
 };
 
 const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): Asked => {
-  return { query: parseQuery(query), isSearch: true, transform };
+  return { query: parsed(query), isSearch: true, transform };
 };
+
+function parsed(query: string): Query {
+  try {
+    return parseQuery(query);
+  } catch (error) {
+    throw error instanceof QueryError ? invalid('query', error.message) : error;
+  }
+}
 
 function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, context: Context) {
   yield* settled(caller.work.next());

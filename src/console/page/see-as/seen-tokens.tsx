@@ -10,7 +10,7 @@ import { type Column, Rows } from '../parts/rows.tsx';
 import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
-import type { FilterTerms } from '../tokens/filter.ts';
+import type { ParsedFilter } from '../tokens/filter.ts';
 import { askPage, askTotal, TOKEN_PAGE_SIZE } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
@@ -23,20 +23,21 @@ interface SeenOptions {
   readonly others: readonly Application[];
   readonly compared: string | undefined;
   readonly all: readonly Application[];
-  readonly filter: FilterTerms;
-  readonly q: string;
+  readonly filter: ParsedFilter;
+  /** The filter in the address. */
+  readonly kept: Readonly<Record<'q' | 'find', string | undefined>>;
   readonly start: string | undefined;
   readonly at: number;
   readonly token: string | undefined;
 }
 
 /** Shows a page of tokens with the transform of the application, and one column for each further application. */
-export function SeenTokens({ application, others, compared, all, filter, q, start, at, token }: SeenOptions) {
-  const page = useLoaded(`${q} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
-  const total = useLoaded(q, (signal) => askTotal(filter, signal));
+export function SeenTokens({ application, others, compared, all, filter, start, at, token, ...options }: SeenOptions) {
+  const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
+  const total = useLoaded(filter.text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   const seesOf = askerOf(application, all);
-  const kept = { q, app: application.id, with: compared };
+  const kept = { ...options.kept, app: application.id, with: compared };
   return (
     <>
       <div class="counts">
@@ -50,7 +51,7 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
       </div>
       <Wrong>{page.error}</Wrong>
       {page.value !== undefined && tokens.length === 0 && (
-        <p class="empty">{q === '' ? 'The vault has no tokens yet.' : 'No token matches the filter.'}</p>
+        <p class="empty">{filter.text === '' ? 'The vault has no tokens yet.' : 'No token matches the filter.'}</p>
       )}
       <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
         <Rows

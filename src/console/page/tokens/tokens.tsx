@@ -1,10 +1,7 @@
-import { signal } from '@preact/signals';
 import type { Token } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
-import { commandOf } from '../parts/command-of.ts';
 import { dataSummary } from '../parts/data-summary.ts';
-import { FilterBar } from '../parts/filter-bar.tsx';
 import { AsCommand, BriefTime, Key, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { TokenId } from '../parts/token-id.tsx';
@@ -12,21 +9,18 @@ import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { ChangeToken } from './change-token.tsx';
-import { addressable, type FilterTerms, parseFilter } from './filter.ts';
+import { type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
-import { askPage, askTotal, listQuery, TOKEN_PAGE_SIZE } from './token-page.ts';
+import { Filtered, TokenFilterBar } from './token-filter.tsx';
+import { askPage, askTotal, listCommand, TOKEN_PAGE_SIZE } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 import { TypeCounts } from './type-counts.tsx';
 
-/** The text of the filter, including the terms `find:`, which the address must not contain. */
-const found = signal('');
-
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
 export function Tokens() {
-  const { q = '', start, at = '0', token, draft } = route.value.query;
-  const text = addressable(found.value) === q ? found.value : q;
-  const filter = parseFilter(text);
-  const here = { q, start, at, token };
+  const { q, find, start, at = '0', token, draft } = route.value.query;
+  const text = queryAt(route.value.query);
+  const here = { q, find, start, at, token };
   const create = () => go(address('tokens', { ...here, draft: 'new' }));
   const mayCreate = isHeld('token:create');
   const isList = draft === undefined;
@@ -38,31 +32,20 @@ export function Tokens() {
       <div class="list">
         <header>
           <h1>Tokens</h1>
-          <FilterBar
-            text={text}
-            hint="type:card  in:/pci/  customer=1042  id:…"
-            apply={(typed) => {
-              found.value = typed;
-              return address('tokens', { q: addressable(typed), token });
-            }}
-          />
+          <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, token })} />
           {mayCreate && (
             <button type="button" onClick={create}>
               New token <Key name="n" />
             </button>
           )}
         </header>
-        <TypeCounts q={q} />
-        {typeof filter === 'string' ? (
-          <Wrong>{filter}</Wrong>
-        ) : (
-          <TokenList filter={filter} text={text} q={q} start={start} at={Number(at)} token={token} />
-        )}
+        <TypeCounts q={text} />
+        <Filtered text={text}>{(filter) => <TokenList filter={filter} here={here} />}</Filtered>
       </div>
       {token !== undefined && (
         <TokenPane
           id={token}
-          closed={address('tokens', { q, start, at })}
+          closed={address('tokens', { ...here, token: undefined })}
           change={address('tokens', { ...here, draft: 'change' })}
         />
       )}
@@ -71,34 +54,19 @@ export function Tokens() {
 }
 
 interface ListOptions {
-  readonly filter: FilterTerms;
-  readonly text: string;
-  readonly q: string;
-  readonly start: string | undefined;
-  /** The number of tokens before this page, which are newer. */
-  readonly at: number;
-  readonly token: string | undefined;
+  readonly filter: ParsedFilter;
+  /** The state in the address. `at` is the number of tokens before this page. */
+  readonly here: Readonly<Record<'q' | 'find' | 'start' | 'token', string | undefined>> & { readonly at: string };
 }
 
-function TokenList({ filter, text, q, start, at, token }: ListOptions) {
+function TokenList({ filter, here }: ListOptions) {
+  const { q, find, start, token } = here;
+  const { text } = filter;
+  const at = Number(here.at);
   const page = useLoaded(`${text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
   const total = useLoaded(text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
-  const hasAny = text !== '';
-  if (page.value !== undefined && tokens.length === 0 && at === 0) {
-    return (
-      <div class="empty">
-        <p>
-          {hasAny ? 'No token matches the filter.' : 'The vault has no tokens yet. Create one here, or in a terminal:'}
-        </p>
-        <AsCommand
-          text={
-            hasAny ? listCommand(filter) : 'vault tokens create --type card --data \'{"number":"4242424242424242"}\''
-          }
-        />
-      </div>
-    );
-  }
+  if (page.value !== undefined && tokens.length === 0 && at === 0) return <NoTokens filter={filter} />;
   return (
     <>
       <Wrong>{page.error}</Wrong>
@@ -107,7 +75,7 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
           caption="Tokens, newest first"
           rows={tokens}
           idOf={({ id }) => id}
-          hrefOf={({ id }) => address('tokens', { q, start, at: at === 0 ? undefined : String(at), token: id })}
+          hrefOf={({ id }) => address('tokens', { ...here, at: at === 0 ? undefined : here.at, token: id })}
           open={token}
           hasCopy
           columns={[
@@ -129,7 +97,7 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
       </div>
       <Turner
         screen="tokens"
-        query={{ q, token }}
+        query={{ q, find, token }}
         position={{
           at,
           start,
@@ -155,8 +123,40 @@ const metadataOf = ({ metadata = {} }: Token): string =>
 /** Shows a text of each token as code. */
 const codeOf = (textOf: (token: Token) => string) => (token: Token) => <code>{textOf(token)}</code>;
 
-function listCommand(filter: FilterTerms): string {
-  const { find } = filter;
-  if (find !== undefined) return 'vault tokens search \'data:"…"\' --transform mask';
-  return commandOf({ operation: 'listTokens', query: { ...listQuery(filter), transform: 'mask' } });
+/** Shows why a list has no rows, and what to do. */
+function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
+  if (filter.text !== '') {
+    return (
+      <div class="empty">
+        <p>No token matches the filter.</p>
+        {filter.hasData && (
+          <p>
+            Values are found only in search indexes, and cards have none by default. To find a card by its last four
+            digits, create it with <code>search_indexes</code> <code>{CARD_INDEX}</code>, or add it to a card:{' '}
+            <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
+          </p>
+        )}
+        <p>
+          <a class="button" href={address('tokens')}>
+            Show all tokens
+          </a>
+        </p>
+      </div>
+    );
+  }
+  return (
+    <div class="empty">
+      <p>The vault has no tokens yet.</p>
+      {isHeld('token:create') && (
+        <p>
+          <a class="button main" href={address('tokens', { draft: 'new' })}>
+            New token
+          </a>
+        </p>
+      )}
+      <AsCommand text={'vault tokens create --type card --data \'{"number":"4242424242424242"}\''} />
+    </div>
+  );
 }
+
+const CARD_INDEX = '{{ data.number | last4 }}';
