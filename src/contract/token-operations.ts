@@ -191,7 +191,7 @@ export const TOKEN_OPERATIONS = {
       command: ['tokens', 'list'],
       sharing: { with: 'listTokens', flag: 'cursor' },
       columns: TOKEN_COLUMNS,
-      examples: ['vault tokens list --cursor --size 100', 'vault tokens list --size 100 --start $NEXT'],
+      examples: ['vault tokens list --order oldest --size 100', 'vault tokens list --size 100 --start $NEXT'],
     },
     examples: {
       cards: {

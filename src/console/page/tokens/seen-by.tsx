@@ -1,9 +1,15 @@
+import { useState } from 'preact/hooks';
+import type { Application } from '../../../client/create-client.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf, readersOf, useApplications } from '../applications.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import { becauseOf } from '../see-as/because-of.ts';
 import { isHeld } from '../session.ts';
+
+/** The number of applications that the page shows at first, and at most for a search. */
+const SHOWN = 5;
+const MAX_FOUND = 20;
 
 interface SeenByOptions {
   /** The token as the JSON text that the vault sent. */
@@ -19,11 +25,24 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
   const { value, error } = useApplications();
   const { id, containers = [] }: { readonly id: string; readonly containers?: readonly string[] } = JSON.parse(text);
   const readers = readersOf(value ?? []);
+  const [typed, setTyped] = useState('');
+  const isFound = ({ name }: Application) => name.toLowerCase().includes(typed.trim().toLowerCase());
+  const found = readers.filter(isFound).slice(0, typed === '' ? SHOWN : MAX_FOUND);
   return (
     <section>
       <h3>{isDraft ? 'Would be seen by' : 'Seen by'}</h3>
       <Wrong>{error}</Wrong>
       {!isHeld('application:read') && <p class="note">No key of the console holds application:read.</p>}
+      {readers.length > SHOWN && (
+        <input
+          type="search"
+          name="reader"
+          aria-label="Find an application"
+          placeholder={`find one of ${readers.length} applications`}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      )}
       {value !== undefined && (
         <table>
           <caption class="unseen">How applications see the token</caption>
@@ -35,7 +54,7 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
             </tr>
           </thead>
           <tbody>
-            {readers.map((application) => {
+            {found.map((application) => {
               const explained = explainAccess(grantsOf(application, value), 'token:read', { id, containers });
               return (
                 <tr key={application.id}>
