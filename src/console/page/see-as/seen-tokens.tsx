@@ -33,7 +33,7 @@ interface SeenOptions {
 
 /** Shows a page of tokens with the transform of the application, and one column for each further application. */
 export function SeenTokens({ application, others, compared, all, filter, start, at, token, ...options }: SeenOptions) {
-  const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
+  const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, { start }, signal));
   const total = useLoaded(filter.text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   const seesOf = askerOf(application, all);

@@ -13,13 +13,19 @@ export interface TokenPage {
   readonly next: string | undefined;
 }
 
+interface PageStart {
+  /** The cursor of the page; undefined for the first page. */
+  readonly start: string | undefined;
+  readonly order?: 'oldest' | undefined;
+}
+
 /** Loads a page after a cursor. Requests masked data, even when the identity may see more. */
 export async function askPage(
   { list, text }: ParsedFilter,
-  start: string | undefined,
+  { start, order }: PageStart,
   signal: AbortSignal,
 ): Promise<TokenPage> {
-  const paged = { transform: 'mask' as const, size: TOKEN_PAGE_SIZE, ...(start !== undefined && { start }) };
+  const paged = { transform: 'mask' as const, size: TOKEN_PAGE_SIZE, ...(order && { order }), ...(start && { start }) };
   const { pagination, data } =
     list === undefined
       ? await vault().searchTokensByCursor({ body: { query: text, ...paged }, signal })
@@ -38,7 +44,8 @@ export async function askTotal({ list, text }: ParsedFilter, signal: AbortSignal
 }
 
 /** Returns the command that lists the tokens of a filter. */
-export function listCommand({ list, text }: ParsedFilter): string {
-  if (list !== undefined) return commandOf({ operation: 'listTokens', query: { ...list, transform: 'mask' } });
-  return `vault tokens search --transform mask ${text.startsWith('-') ? '-- ' : ''}${shellWord(text)}`;
+export function listCommand({ list, text }: ParsedFilter, order?: 'oldest'): string {
+  if (list !== undefined) return commandOf({ operation: 'listTokens', query: { ...list, order, transform: 'mask' } });
+  const ordered = order === undefined ? '' : ' --order oldest';
+  return `vault tokens search --transform mask${ordered} ${text.startsWith('-') ? '-- ' : ''}${shellWord(text)}`;
 }

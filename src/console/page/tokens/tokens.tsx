@@ -1,3 +1,4 @@
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
@@ -11,6 +12,7 @@ import { isHeld } from '../session.ts';
 import { ChangeToken } from './change-token.tsx';
 import { type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
+import { SelectedTokens } from './selected-tokens.tsx';
 import { Filtered, TokenFilterBar } from './token-filter.tsx';
 import { askPage, askTotal, listCommand, TOKEN_PAGE_SIZE } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
@@ -19,8 +21,9 @@ import { TypeCounts } from './type-counts.tsx';
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
 export function Tokens() {
   const { q, find, start, at = '0', token, draft } = route.value.query;
+  const order = route.value.query['order'] === 'oldest' ? 'oldest' : undefined;
   const text = queryAt(route.value.query);
-  const here = { q, find, start, at, token };
+  const here = { q, find, order, start, at, token } as const;
   const create = () => go(address('tokens', { ...here, draft: 'new' }));
   const mayCreate = isHeld('token:create');
   const isList = draft === undefined;
@@ -32,7 +35,7 @@ export function Tokens() {
       <div class="list">
         <header>
           <h1>Tokens</h1>
-          <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, token })} />
+          <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, order, token })} />
           {mayCreate && (
             <button type="button" onClick={create}>
               New token <Key name="n" />
@@ -56,14 +59,19 @@ export function Tokens() {
 interface ListOptions {
   readonly filter: ParsedFilter;
   /** The state in the address. `at` is the number of tokens before this page. */
-  readonly here: Readonly<Record<'q' | 'find' | 'start' | 'token', string | undefined>> & { readonly at: string };
+  readonly here: Readonly<Record<'q' | 'find' | 'start' | 'token', string | undefined>> & {
+    readonly order: 'oldest' | undefined;
+    readonly at: string;
+  };
 }
 
 function TokenList({ filter, here }: ListOptions) {
-  const { q, find, start, token } = here;
+  const { q, find, order, start, token } = here;
+  const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const { text } = filter;
   const at = Number(here.at);
-  const page = useLoaded(`${text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
+  const page = useLoaded(`${text} ${order} ${start ?? ''}`, (signal) => askPage(filter, { start, order }, signal));
+  useLayoutEffect(() => select(new Set()), [text]);
   const total = useLoaded(text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   if (page.value !== undefined && tokens.length === 0 && at === 0) return <NoTokens filter={filter} />;
@@ -72,19 +80,27 @@ function TokenList({ filter, here }: ListOptions) {
       <Wrong>{page.error}</Wrong>
       <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
         <Rows
-          caption="Tokens, newest first"
+          caption={`Tokens, ${order ?? 'newest'} first`}
           rows={tokens}
           idOf={({ id }) => id}
           hrefOf={({ id }) => address('tokens', { ...here, at: at === 0 ? undefined : here.at, token: id })}
           open={token}
           hasCopy
+          selection={{ ids: selected, set: select }}
           columns={[
             { head: 'Id', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
             { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
             { head: 'Data, masked', show: codeOf(dataOf), titleOf: dataOf },
             { head: 'Containers', show: codeOf(containersOf), titleOf: containersOf, rank: 'extra' },
             { head: 'Metadata', show: codeOf(metadataOf), titleOf: metadataOf, rank: 'wide' },
-            { head: 'Created', show: ({ created_at }) => <BriefTime at={created_at} />, rank: 'less', size: 'short' },
+            {
+              head: (
+                <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />
+              ),
+              show: ({ created_at }) => <BriefTime at={created_at} />,
+              rank: 'less',
+              size: 'short',
+            },
             {
               head: 'Changed',
               show: ({ modified_at }) => <BriefTime at={modified_at} />,
@@ -95,9 +111,10 @@ function TokenList({ filter, here }: ListOptions) {
           ]}
         />
       </div>
+      <SelectedTokens ids={selected} set={select} />
       <Turner
         screen="tokens"
-        query={{ q, find, token }}
+        query={{ q, find, order, token }}
         position={{
           at,
           start,
@@ -107,7 +124,8 @@ function TokenList({ filter, here }: ListOptions) {
           total: total.value,
           isLoading: page.isLoading,
         }}
-        command={listCommand(filter)}
+        command={listCommand(filter, order)}
+        isOldestFirst={order === 'oldest'}
       />
     </>
   );
@@ -122,6 +140,16 @@ const metadataOf = ({ metadata = {} }: Token): string =>
 
 /** Shows a text of each token as code. */
 const codeOf = (textOf: (token: Token) => string) => (token: Token) => <code>{textOf(token)}</code>;
+
+/** Shows the order of a list, as a link to the reverse order. */
+function OrderLink({ order, href }: { readonly order: 'oldest' | undefined; readonly href: string }) {
+  const [first, other] = order === undefined ? ['newest', 'oldest'] : ['oldest', 'newest'];
+  return (
+    <a href={href} title={`The ${first} first. Show the ${other} first.`}>
+      Created {order === undefined ? '↓' : '↑'}
+    </a>
+  );
+}
 
 /** Shows why a list has no rows, and what to do. */
 function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
