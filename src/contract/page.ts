@@ -18,6 +18,16 @@ export const CURSOR_QUERY = {
   size: PAGE_QUERY.size,
 } as const;
 
+export const LIST_ORDERS = ['newest', 'oldest'] as const;
+export type ListOrder = (typeof LIST_ORDERS)[number];
+
+/** `order` of the lists of tokens by cursor. */
+export const ORDER = {
+  type: 'string',
+  enum: LIST_ORDERS,
+  description: 'Which tokens come first. Default: that of `start`, else the newest.',
+} as const;
+
 /** The `pagination` member of a page by cursor. */
 export const CURSOR_PAGINATION = {
   type: 'object',

@@ -190,8 +190,9 @@ export const TOKEN_OPERATIONS = {
     cli: {
       command: ['tokens', 'list'],
       sharing: { with: 'listTokens', flag: 'cursor' },
+      walk: 'listTokensByCursor',
       columns: TOKEN_COLUMNS,
-      examples: ['vault tokens list --cursor --size 100', 'vault tokens list --size 100 --start $NEXT'],
+      examples: ['vault tokens list --order oldest --size 100', 'vault tokens list --size 100 --start $NEXT'],
     },
     examples: {
       cards: {
@@ -245,6 +246,7 @@ export const TOKEN_OPERATIONS = {
     cli: {
       command: ['tokens', 'search'],
       sharing: { with: 'searchTokens', flag: 'cursor' },
+      walk: 'searchTokensByCursor',
       arguments: ['query'],
       columns: TOKEN_COLUMNS,
       examples: ["vault tokens search 'type:card' --size 100 --start $NEXT"],

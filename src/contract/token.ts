@@ -1,4 +1,4 @@
-import { CURSOR_PAGINATION, CURSOR_QUERY, PAGE_QUERY, PAGINATION } from './page.ts';
+import { CURSOR_PAGINATION, CURSOR_QUERY, ORDER, PAGE_QUERY, PAGINATION } from './page.ts';
 import { CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 import { readOnly } from './read-only.ts';
 import type { Infer } from './schema.ts';
@@ -248,7 +248,7 @@ export const LIST_TOKENS_QUERY = {
 
 export const LIST_TOKENS_CURSOR_QUERY = {
   ...TOKEN_FILTERS,
-  properties: { ...TOKEN_FILTERS.properties, transform: MAX_TRANSFORM, ...CURSOR_QUERY },
+  properties: { ...TOKEN_FILTERS.properties, transform: MAX_TRANSFORM, order: ORDER, ...CURSOR_QUERY },
 } as const;
 
 const SEARCH_QUERY = {
@@ -267,7 +267,7 @@ export const SEARCH_TOKENS = {
 
 export const SEARCH_TOKENS_BY_CURSOR = {
   ...SEARCH_TOKENS,
-  properties: { query: SEARCH_QUERY, transform: MAX_TRANSFORM, ...CURSOR_QUERY },
+  properties: { query: SEARCH_QUERY, transform: MAX_TRANSFORM, order: ORDER, ...CURSOR_QUERY },
 } as const;
 
 export const GET_TOKEN_QUERY = {

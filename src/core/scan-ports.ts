@@ -1,3 +1,4 @@
+import type { ListOrder } from '../contract/page.ts';
 import type { AuditEntry } from './audit/ports.ts';
 import type { Instant, PageRequest, PresentedToken, TokenCondition, TokenFilter, TokenRecord } from './ports.ts';
 
@@ -31,7 +32,7 @@ export interface FoundPage {
 /** The columns that a scan reads: all but the value with the data. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
 
-/** The token after which a scan continues, in list order. */
+/** The token after which a scan continues, in its order. */
 export type ScanPosition = Pick<TokenRecord, 'created_at' | 'id'>;
 
 /** The result of one step of a scan. */
@@ -41,9 +42,16 @@ export interface ScanSlice {
   readonly next?: ScanPosition | undefined;
 }
 
-/** The request for one step of a walk to a page. */
-export interface Walk {
+/** The request for one step of a scan. */
+export interface Scan {
   readonly after: ScanPosition | undefined;
+  /** The order of the tokens; by default that of `findTokens`, `newest`. */
+  readonly order?: ListOrder | undefined;
+  readonly limit: number;
+}
+
+/** The request for one step of a walk to a page. */
+export interface Walk extends Scan {
   /** The maximum number of tokens to examine; a store examines fewer when the filter has many conditions. */
   readonly limit: number;
   /** The number of matches to skip before `take` matches are returned. */
@@ -61,13 +69,12 @@ export interface WalkSlice {
 
 /** The part of the store that reads the tokens of a tenant in slices. */
 export interface TokenScan {
-  /** Examines the next tokens after `after` that may match the filter, in the order of `findTokens`. */
+  /** Examines the next tokens after `after` that may match the filter. */
   walkTokens(filter: TokenFilter, walk: Walk, now: Instant): Promise<WalkSlice>;
   /**
-   * Reads `limit` tokens of the tenant after `after`, in the order of `findTokens`, and resolves to the matching
-   * tokens. The duration of a step depends neither on the position nor on the filter.
+   * Reads `limit` tokens of the tenant after `after`, and resolves to the matching tokens. The duration of a step depends neither on the position nor on the filter.
    */
-  scanTokens(filter: TokenFilter, slice: Pick<Walk, 'after' | 'limit'>, now: Instant): Promise<ScanSlice>;
+  scanTokens(filter: TokenFilter, slice: Scan, now: Instant): Promise<ScanSlice>;
 }
 
 /** Synchronous reads of one snapshot of a store. */

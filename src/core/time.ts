@@ -1,4 +1,3 @@
-import type { Instant } from './ports.ts';
 import { MachineDate } from './timers.ts';
 
 /** The last year that ISO 8601 writes with four digits. */
@@ -8,7 +7,7 @@ const LAST_YEAR = 9999;
  * Returns an instant in the ISO 8601 form of every response: milliseconds, and UTC written as `+00:00` (decisions §1).
  * Avoids `toISOString`, which makes V8 look up the machine's time zone and is slower on later calls, too.
  */
-export function formatInstant(instant: Instant): string {
+export function formatInstant(instant: number): string {
   if (instant !== last.instant) last = { instant, text: format(instant) };
   return last.text;
 }
@@ -16,7 +15,7 @@ export function formatInstant(instant: Instant): string {
 /** The tokens of a batch were created at the same time, so cache the text. */
 let last = { instant: Number.NaN, text: '' };
 
-function format(instant: Instant): string {
+function format(instant: number): string {
   const day = Math.floor(instant / DAY_MS);
   if (day !== lastDay.day) {
     const date = new MachineDate(instant);
@@ -48,7 +47,7 @@ const twoDigits = (value: number) => (value < 10 ? `0${value}` : String(value));
  * Returns the instant of an ISO 8601 date or date-time; NaN for other texts. Checks the day, because `Date.parse` reads
  * 30 February as 2 March.
  */
-export function parseInstant(text: string): Instant {
+export function parseInstant(text: string): number {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
   const date = new MachineDate(MachineDate.UTC(Number(year), Number(month) - 1, Number(day)));
   return date.getUTCDate() === Number(day) ? MachineDate.parse(text) : Number.NaN;

@@ -117,6 +117,7 @@ const LAYERS: readonly Layer[] = [
       'src/client/shell-word.ts',
       'src/core/access/explain-access.ts',
       'src/core/access/grants.ts',
+      'src/core/search/parse-query.ts',
     ],
     refuses: /^node:/,
   },

@@ -166,17 +166,24 @@ export function storeFilters(store: () => Store): void {
                 ids: expected.slice(offset, offset + limit),
                 total: expected.length,
               });
-              const walked: string[] = [];
-              let [after, found]: [ScanPosition | undefined, number] = [undefined, 0];
-              do {
-                const skip = Math.max(0, offset - found);
-                const slice: WalkSlice = await store().walkTokens(filter, { after, limit, skip, take: 3 }, now);
-                found += slice.found;
-                walked.push(...slice.records.map((record) => record.id));
-                after = slice.next;
-              } while (after !== undefined && walked.length < 3);
-              expect(walked.slice(0, 3)).toEqual(expected.slice(offset, offset + 3));
-              if (after === undefined) expect(found).toBe(expected.length);
+              for (const order of ['newest', 'oldest'] as const) {
+                const ordered = order === 'newest' ? expected : expected.toReversed();
+                const walked: string[] = [];
+                let [after, found]: [ScanPosition | undefined, number] = [undefined, 0];
+                do {
+                  const skip = Math.max(0, offset - found);
+                  const slice: WalkSlice = await store().walkTokens(
+                    filter,
+                    { after, order, limit, skip, take: 3 },
+                    now,
+                  );
+                  found += slice.found;
+                  walked.push(...slice.records.map((record) => record.id));
+                  after = slice.next;
+                } while (after !== undefined && walked.length < 3);
+                expect(walked.slice(0, 3)).toEqual(ordered.slice(offset, offset + 3));
+                if (after === undefined) expect(found).toBe(expected.length);
+              }
             }
           },
         ),

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Problem } from '../../src/core/problem.ts';
-import { parseQuery, type Query } from '../../src/core/search/parse-query.ts';
+import { parseQuery, type Query, QueryError } from '../../src/core/search/parse-query.ts';
 import { createDraw } from '../checks/model-fuzz-bodies.ts';
 import { randomQuery } from '../checks/random-query.ts';
 
@@ -23,7 +22,7 @@ function refusal(text: string): string {
   try {
     return `no refusal: ${show(parseQuery(text))}`;
   } catch (error) {
-    if (error instanceof Problem && error.code === 'invalid_request') return error.errors?.['query']?.join() ?? '';
+    if (error instanceof QueryError) return error.message;
     throw error;
   }
 }

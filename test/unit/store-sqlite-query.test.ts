@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
+import type { Walk } from '../../src/core/scan-ports.ts';
 import { applicationType, tokenType } from '../../src/store/rows/columns.ts';
 import type { Fragment, SqlParameter } from '../../src/store/rows/fragment.ts';
 import { successor, toQuery } from '../../src/store/rows/token-query.ts';
@@ -75,9 +76,9 @@ describe('a plan', () => {
           .raw()
           .all(...params);
       const plan = planTokens({ tenant: 1, all, sets: () => [0] }, NOW, 60, () => expected);
-      const walked = read(planWalk({ tenant: 1, all, sets: () => [0] }, undefined, NOW, () => expected)).filter(
-        (row) => row[3] === 1,
-      );
+      const walked = read(
+        planWalk({ tenant: 1, all, sets: () => [0] }, { after: undefined }, NOW, () => expected),
+      ).filter((row) => row[3] === 1);
       const list = plan.list === undefined ? walked : read(plan.list);
       expect(walked.map(([token]) => token)).toEqual(list.map(([token]) => token));
       return { list: list.map(([token]) => token), total: plan.total && read(plan.total)[0]?.[0] };
@@ -126,8 +127,10 @@ describe('a plan', () => {
 
   it('scans from a token by a range of one index, and sorts nothing', async () => {
     const connection = await rawConnection(await temporaryVault());
-    const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
-      const { sql, params } = planScan({ tenant: 1, all: [type, one], sets: () => [0] }, after, NOW);
+    const after = { created_at: NOW, id: 'a' };
+    const walks = [{ after: undefined }, { after }, { after: undefined, order: 'oldest' }, { after, order: 'oldest' }];
+    const steps = (walks as readonly Pick<Walk, 'after' | 'order'>[]).map((walk) => {
+      const { sql, params } = planScan({ tenant: 1, all: [type, one], sets: () => [0] }, walk, NOW);
       return connection
         .prepare<SqlParameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...params)
@@ -135,7 +138,7 @@ describe('a plan', () => {
         .filter((detail) => / t /.test(detail) || detail.includes('ORDER'));
     });
     const search = (range: string) => [`SEARCH t USING INDEX token_newest (tenant=? AND set_number=?${range})`];
-    expect(steps).toEqual([search(''), search(' AND created_at<?')]);
+    expect(steps).toEqual(['', ' AND created_at<?', '', ' AND created_at>?'].map(search));
   });
 
   it('has the tenant in every statement', () => {
@@ -145,7 +148,7 @@ describe('a plan', () => {
         const counted: (readonly SqlParameter[])[] = [];
         const query = { tenant, all, sets: () => [0, 1], ...(anyOf && { anyOf }) };
         const plan = planTokens(query, NOW, 20, (fragment) => counted.push(fragment.params));
-        const walk = planWalk(query, undefined, NOW, () => 5000);
+        const walk = planWalk(query, { after: undefined }, NOW, () => 5000);
         const plans = [plan.list ?? NONE, plan.total ?? NONE, walk].map(({ params }) => params);
         for (const params of [...plans, ...counted]) expect(params).toContain(tenant);
       }

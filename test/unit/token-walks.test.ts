@@ -20,11 +20,18 @@ interface Walk {
   /** The rules of a private application; `part` makes an expiring one with a rule on a part of a segment. */
   readonly rules?: readonly object[];
   readonly part?: string;
+  readonly isOldestFirst?: true;
   shows(token: Kept): boolean;
 }
 
 const WALKS: Readonly<Record<string, Walk>> = {
   'all tokens': { query: '', shows: () => true },
+  'all tokens, the oldest first': { query: '', isOldestFirst: true, shows: () => true },
+  'a container, the oldest first': {
+    query: '&container=/qa/',
+    isOldestFirst: true,
+    shows: ({ container }: Kept) => container.startsWith('/qa/'),
+  },
   'a type': { query: '&type=token', shows: ({ type }: Kept) => type === 'token' },
   'a container and metadata': {
     query: '&container=/qa/&metadata[k]=X',
@@ -42,6 +49,12 @@ const WALKS: Readonly<Record<string, Walk>> = {
   'by a rule on a part of a segment': {
     part: '/q',
     query: '',
+    shows: ({ container }: Kept) => container !== '/other/',
+  },
+  'by a rule on a part of a segment, the oldest first': {
+    part: '/q',
+    query: '',
+    isOldestFirst: true,
     shows: ({ container }: Kept) => container !== '/other/',
   },
   'by a rule on a part of a segment, a type': {
@@ -87,6 +100,7 @@ describe('a walk', () => {
     while (made.size < 160) keep(await create(core, draw));
     for (let round = 0; round < 3; round++) {
       const before = [...made.values()].filter(({ expires_at }) => expires_at > core.clock.now()).sort(newestFirst);
+      if (walk.isOldestFirst) before.reverse();
       const seen: string[] = [];
       // Change the vault between two pages, often at tokens that later pages would show.
       const change = async () => {
@@ -105,7 +119,9 @@ describe('a walk', () => {
       };
       let start = '';
       do {
-        const query = `size=${1 + draw.below(20)}${walk.query}${start && `&start=${start}`}`;
+        // The cursor remembers the order.
+        const begin = walk.isOldestFirst ? '&order=oldest' : '';
+        const query = `size=${1 + draw.below(20)}${walk.query}${start ? `&start=${start}` : begin}`;
         const page = core.call(key, 'listTokensByCursor', { query });
         if (draw.chance(0.7)) await change();
         const { status, text } = await page;

@@ -76,7 +76,8 @@ function chooses(
     of.map(({ name }) => name).find((name) => isTyped(name) && !not.some((each) => each.name === name));
   if (isAbsent) return !isTyped(flag) && typed.body === undefined;
   const chooser = only(shared, own) ?? (isTyped(flag) ? flag : undefined);
-  const rival = typed['all'] ? 'all' : only(own, shared);
+  const isOnePage = isTyped(flag) || other.cli.walk === undefined;
+  const rival = typed['all'] && isOnePage ? 'all' : only(own, shared);
   if (chooser === undefined) return false;
   if (rival !== undefined) throw new Fault('usage', `only one of --${chooser} and --${rival} can be given`);
   return true;

@@ -14,6 +14,8 @@ const KEYS = [
   ['/', 'filter'],
   ['j k ↓ ↑', 'next or previous row'],
   ['Enter', 'open the row'],
+  ['c', 'copy the id of the row'],
+  ['x', 'select the row'],
   ['Esc', 'close, and return to the row'],
   ['[ ]', 'newer or older page'],
   ['v', 'reveal or hide the plaintext'],

@@ -1,4 +1,4 @@
-import { useErrorBoundary, useState } from 'preact/hooks';
+import { useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import { clock, spanOf, useClock } from './dev/clock-state.ts';
 import { IdentityChoice } from './identity-choice.tsx';
 import { KeyList, openKeyList } from './key-list.tsx';
@@ -32,6 +32,7 @@ function Open({ about }: { readonly about: About }) {
   const [isMore, setMore] = useState(false);
   const { screen } = route.value;
   const current = shown.find(({ id }) => id === screen);
+  useLayoutEffect(() => setMore(false), [screen]);
   useKeys({
     ...Object.fromEntries(shown.map(({ id, key }) => [`g ${key}`, () => go(address(id))])),
     r: reload,
@@ -40,10 +41,11 @@ function Open({ about }: { readonly about: About }) {
   });
   return (
     <div class="shell">
-      <nav class="side" aria-label="Screens">
+      <nav class={isMore ? 'side open' : 'side'} aria-label="Screens">
         <span class="brand">
           <Mark size={18} /> vault
         </span>
+        <b class="at">{current?.name}</b>
         <ul>
           {shown.map((row) => (
             <li key={row.id}>
@@ -53,9 +55,9 @@ function Open({ about }: { readonly about: About }) {
         </ul>
         <ClockLine isDev={about.dev} />
         <button type="button" class="more" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
-          {isMore ? 'Less' : 'More'}
+          {isMore ? 'Close' : 'Menu'}
         </button>
-        <div class={isMore ? 'below shown' : 'below'}>
+        <div class="below">
           <IdentityChoice identities={about.identities} />
           <ThemeChoice />
           <p class="where" title={about.url}>

@@ -53,6 +53,9 @@ export function sendText(path: string, body: string, init: RequestInit = {}): Pr
   return textOf(path, { method: 'POST', headers: { 'content-type': 'application/json' }, ...init, body });
 }
 
+/** Resolves to the reply of a GET request as JSON text. */
+export const loadText = (path: string): Promise<string> => textOf(path, {});
+
 export function tokenPath(id: string): string {
   return `tokens/${/^\.{1,2}$/.test(id) ? id.replaceAll('.', '%2E') : encodeURIComponent(id)}`;
 }

@@ -1,5 +1,4 @@
 import { TOKEN_TYPE_NAMES } from '../../contract/token-types.ts';
-import { invalid } from '../problem.ts';
 import { parseInstant } from '../time.ts';
 
 const MAX_CLAUSES = 64;
@@ -56,8 +55,11 @@ const AND = /AND(?=[\s(])/y;
 const OR = /OR(?=[\s(])/y;
 const TIME = /^\d{4}-\d\d-\d\d(T(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
+/** What is wrong with a query, with a position in characters from 1. The console's page, too, parses queries. */
+export class QueryError extends Error {}
+
 /**
- * Parses a search query. Throws `invalid_request` with a position, in characters from 1.
+ * Parses a search query. Throws a `QueryError`.
  *
  *     query   = or ;            or = and { "OR" and } ;      and = unary { [ "AND" ] unary } ;
  *     unary   = [ "NOT" | "!" | "-" ] primary ;              primary = "(" or ")" | field ":" value | field ":" range ;
@@ -203,7 +205,7 @@ export function parseQuery(text: string): Query {
   }
 
   function fail(message: string, position = at): never {
-    throw invalid('query', `position ${[...text.slice(0, position)].length + 1}: ${message}`);
+    throw new QueryError(`position ${[...text.slice(0, position)].length + 1}: ${message}`);
   }
 }
 

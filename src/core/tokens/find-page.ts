@@ -2,7 +2,7 @@ import { MAX_TOTAL } from '../../contract/page.ts';
 import type { TokenFacts } from '../access/governing-transform.ts';
 import type { Context } from '../handler.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
-import type { FoundPage, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
+import type { FoundPage, Scan, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
 import { type Steps, settled } from '../steps.ts';
 import { readsOf } from '../tick.ts';
 import type { Work } from '../work.ts';
@@ -56,7 +56,7 @@ async function walkToPage(
   const records = [...(found ?? [])];
   let counted = 0;
   let skip = request.offset;
-  for await (const slice of walk(sought, undefined, context, () => ({
+  for await (const slice of walk(sought, {}, context, () => ({
     skip,
     take: found === undefined ? request.limit - records.length : 0,
   }))) {
@@ -70,16 +70,19 @@ async function walkToPage(
 }
 
 /**
- * Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow.
+ * Resolves to the `limit` tokens after a position, in an order. `next` is the position of the last token if more tokens follow.
  * Returns a shorter page when it took a second to find: `next` is then the position up to which tokens were examined.
  */
-export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'after' | 'limit'>, context: Context) {
+export async function findAfter(sought: Sought, { after, order, limit }: Scan, context: Context) {
   // Find one more token, to learn whether another page follows.
   const wanted = limit + 1;
   const isLong = () => sought.work.spent > SHORT_PAGE_MS;
   if (sought.isExact) {
     const records: PresentedToken[] = [];
-    for await (const slice of walk(sought, after, context, () => ({ skip: 0, take: wanted - records.length }))) {
+    for await (const slice of walk(sought, { after, order }, context, () => ({
+      skip: 0,
+      take: wanted - records.length,
+    }))) {
       records.push(...slice.records);
       if (records.length === wanted) break;
       if (slice.next !== undefined && isLong()) return { records, next: slice.next };
@@ -88,7 +91,7 @@ export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'af
   }
   const found: ScannedToken[] = [];
   let short: ScanPosition | undefined;
-  for await (const { records, next } of reachable(sought, after, context)) {
+  for await (const { records, next } of reachable(sought, { after, order }, context)) {
     found.push(...records);
     if (found.length >= wanted) break;
     if (next !== undefined && isLong()) {
@@ -106,14 +109,16 @@ function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | u
   return last && { id: last.id, created_at: unpackClear(last.clear).created_at };
 }
 
+/** Where a walk starts, and in which order. */
+type From = Partial<Pick<Scan, 'after' | 'order'>>;
 type Wanted = Pick<Walk, 'skip' | 'take'>;
 
-async function* walk({ filter, now, work }: Sought, from: Walk['after'], { store }: Context, wanted: () => Wanted) {
-  let after = from;
+async function* walk({ filter, now, work }: Sought, from: From, { store }: Context, wanted: () => Wanted) {
+  let { after } = from;
   let limit = FIRST_WALKED;
   do {
     await work.own();
-    const slice = await store.walkTokens(filter, { after, limit, ...wanted() }, now);
+    const slice = await store.walkTokens(filter, { ...from, after, limit, ...wanted() }, now);
     yield slice;
     after = slice.next;
     limit = WALKED_AT_ONCE;
@@ -129,7 +134,7 @@ async function findGoverned(
 ): Promise<Page> {
   const page: string[] = [];
   let total = 0;
-  for await (const { records } of reachable(sought, undefined, context)) {
+  for await (const { records } of reachable(sought, {}, context)) {
     const first = Math.max(0, offset - total);
     page.push(...records.slice(first, first + limit - page.length).map(({ id }) => id));
     total += records.length;
@@ -144,15 +149,15 @@ async function findGoverned(
  */
 async function* reachable(
   { filter, now, keyring, reaches, work }: Sought,
-  from: Walk['after'],
+  from: From,
   { store }: Context,
 ): AsyncGenerator<ScanSlice> {
   const { total = SCANNED_AT_ONCE + 1 } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
-  const isFew = from === undefined && total <= SCANNED_AT_ONCE;
-  let after = from;
+  const isFew = from.after === undefined && total <= SCANNED_AT_ONCE;
+  let { after } = from;
   do {
     await work.own();
-    const slice = { after, limit: SCANNED_AT_ONCE };
+    const slice = { ...from, after, limit: SCANNED_AT_ONCE };
     const { records, next }: ScanSlice = isFew
       ? await store.walkTokens(filter, { ...slice, skip: 0, take: total }, now)
       : await store.scanTokens(filter, slice, now);
@@ -167,8 +172,10 @@ async function* reachable(
   } while (after !== undefined);
 }
 
+/** Resolves to the tokens with these ids that still exist, in the order of the ids. */
 async function readAll({ filter, now }: Sought, ids: readonly string[], { store }: Context) {
   const page = { offset: 0, limit: ids.length };
   const { records = [] } = await store.findTokens({ ...filter, all: [{ id_in: ids }] }, page, now);
-  return records;
+  const places = new Map(ids.map((id, place) => [id, place]));
+  return records.toSorted((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
 }

@@ -1,4 +1,4 @@
-import { MAX_TOTAL, PAGE_QUERY } from '../../contract/page.ts';
+import { type ListOrder, MAX_TOTAL, PAGE_QUERY } from '../../contract/page.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
 import { governingTransform, type TokenFacts } from '../access/governing-transform.ts';
@@ -9,7 +9,7 @@ import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../
 import { invalid } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
 import type { ScanPosition } from '../scan-ports.ts';
-import { type MatchField, parseQuery, type Query } from '../search/parse-query.ts';
+import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
 import { type OpenedToken, queryTest } from '../search/query-test.ts';
 import { searchCondition } from '../search/search-condition.ts';
 import { type Steps, settled } from '../steps.ts';
@@ -21,8 +21,8 @@ import { mayBeId } from './token-id.ts';
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
-/** The content of a cursor: `created_at` in milliseconds in base 36, a dot, and the id. */
-const CURSOR = /^([0-9a-z]{1,10})\.(.*)$/s;
+/** The content of a cursor: `-` if the oldest come first, `created_at` in milliseconds in base 36, a dot, and the id. */
+const CURSOR = /^(-?)([0-9a-z]{1,10})\.(.*)$/s;
 
 /** The parameters of a list or a search. */
 interface Asked {
@@ -34,6 +34,7 @@ interface Asked {
 
 type Numbered = Pick<ListTokensQuery, 'page' | 'size'>;
 interface Behind {
+  readonly order?: ListOrder;
   readonly start?: string;
   readonly size?: number;
 }
@@ -60,8 +61,16 @@ const filtered = (filters: TokenFilters & Pick<ListTokensQuery, 'transform'>): A
 };
 
 const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): Asked => {
-  return { query: parseQuery(query), isSearch: true, transform };
+  return { query: parsed(query), isSearch: true, transform };
 };
+
+function parsed(query: string): Query {
+  try {
+    return parseQuery(query);
+  } catch (error) {
+    throw error instanceof QueryError ? invalid('query', error.message) : error;
+  }
+}
 
 function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, context: Context) {
   yield* settled(caller.work.next());
@@ -85,26 +94,34 @@ function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact 
   return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });
 }
 
-function* pageBehind(asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, context: Context) {
+function* pageBehind(
+  asked: Asked,
+  { start, size = DEFAULT_SIZE, ...wanted }: Behind,
+  caller: Caller,
+  context: Context,
+) {
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, context.clock.cutoff());
-  const after = start === undefined ? undefined : readCursor(start);
-  const find = () => settled(findAfter(sought, { after, limit: size }, context));
+  const cursor = start === undefined ? undefined : readCursor(start);
+  const order = wanted.order ?? cursor?.order;
+  if (cursor !== undefined && order !== cursor.order) throw invalid('order', 'must be the order of `start`');
+  const find = () => settled(findAfter(sought, { after: cursor?.after, order, limit: size }, context));
   const { records, next } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
   const data = yield* show(records, asked, sought, caller, context);
-  return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
+  return { pagination: { page_size: size, next: next && cursorOf(next, order) }, data };
 }
 
 /** Returns the cursor of the page after a token, opaque to clients. `readCursor` returns the token's position. */
-function cursorOf({ created_at, id }: ScanPosition): string {
-  return Buffer.from(`${created_at.toString(36)}.${id}`).toString('base64url');
+function cursorOf({ created_at, id }: ScanPosition, order: ListOrder | undefined): string {
+  return Buffer.from(`${order === 'oldest' ? '-' : ''}${created_at.toString(36)}.${id}`).toString('base64url');
 }
 
-/** Returns the position in a cursor. Throws `invalid_request` for a text that is not a cursor. */
-function readCursor(start: string): ScanPosition {
-  const [, created = '', id = ''] = CURSOR.exec(Buffer.from(start, 'base64url').toString()) ?? [];
+/** Returns the position and the order in a cursor. Throws `invalid_request` for a text that is not a cursor. */
+function readCursor(start: string): { readonly after: ScanPosition; readonly order: ListOrder } {
+  const [, sign, created = '', id = ''] = CURSOR.exec(Buffer.from(start, 'base64url').toString()) ?? [];
   if (created === '' || !mayBeId(id)) throw invalid('start', 'must be the `next` of an earlier page');
-  return { created_at: Number.parseInt(created, 36), id };
+  const after = { created_at: Number.parseInt(created, 36), id };
+  return { after, order: sign === '-' ? 'oldest' : 'newest' };
 }
 
 function* show(

@@ -76,10 +76,10 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
         return sliceOf(await run(...toBound(plan)), limit, toPresentedToken, filter.tenant_id);
       }),
 
-    scanTokens: (filter, { after, limit }, now) =>
+    scanTokens: (filter, { after, order, limit }, now) =>
       // Without weighed conditions, the walk starts from all tokens.
       search<ScanSlice>(filter, { nothing: { records: [] }, weighed: { all: [] } }, async (run, weights, query) => {
-        const plan = planWalk(weights, query, { after, limit, skip: 0, take: limit }, now, SCANNED_COLUMNS);
+        const plan = planWalk(weights, query, { after, order, limit, skip: 0, take: limit }, now, SCANNED_COLUMNS);
         return sliceOf(await run(...toBound(plan)), limit, toScannedToken, filter.tenant_id);
       }),
 

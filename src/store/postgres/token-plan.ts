@@ -5,6 +5,7 @@ import { containerRules } from '../rows/container-sets.ts';
 import { type Fragment, join, list, raw, sql } from '../rows/fragment.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
+import { isBehind, type WalkOrder, walkOrder } from '../rows/walk-order.ts';
 import { isLive, wherePrefix } from '../rows/where.ts';
 import { type Row, storedList } from './sql-client.ts';
 import { blindsOf, idsOf, whereQuery } from './token-conditions.ts';
@@ -15,6 +16,9 @@ export type Weights = ReturnType<typeof readWeights>;
 
 /** The tenant and its visible sets in a statement. */
 type Scope = Readonly<Record<'tenant' | 'visible', Fragment>>;
+
+/** The weights, and the order in which the rows are wanted. */
+type Ordered = Weights & { readonly order: WalkOrder };
 
 type Rules = ReturnType<typeof containerRules>;
 
@@ -133,7 +137,7 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row) {
  * tokens that were subtracted or passed over.
  */
 export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant) {
-  const { start, rest, isFew } = choose(weights, query);
+  const { start, rest, isFew } = choose({ ...weights, order: walkOrder() }, query);
   const body = sql`FROM ${start.from} AND ${whereQuery(rest, weights.setsOf)} AND ${isLive(now)}`;
   const isNear = start.isOrdered && page.offset + page.limit <= FEW && isEverything(rest);
   const total = totalFromCounters(weights, query, now) ?? totalFromIndex(weights, query, now);
@@ -149,23 +153,21 @@ export function planTokens(weights: Weights, query: TokenQuery, page: PageReques
  */
 export function planWalk(weights: Weights, query: TokenQuery, walk: Walk, now: Instant, columns: string): Fragment {
   const { after, limit, skip, take } = walk;
-  const { start, rest } = choose(weights, query);
+  const order = walkOrder(walk.order);
+  const { start, rest } = choose({ ...weights, order }, query);
   const { created, from } = start;
-  const behind =
-    after === undefined
-      ? raw('TRUE')
-      : sql`${created} <= ${after.created_at} AND (${created} < ${after.created_at} OR t.id > ${after.id})`;
+  const behind = isBehind(order, created, after);
   return sql`SELECT i.created_at, i.id, i.is_found, ${raw(columns)} FROM (
-      SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS rank
+      SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at ${order.created}, id ${order.id} ROWS UNBOUNDED PRECEDING) AS rank
       FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, weights.setsOf)} AND ${isLive(now)}) AS is_found
-        FROM ${from} AND ${behind} ORDER BY ${created} DESC, t.id LIMIT ${limit}) e
+        FROM ${from} AND ${behind} ORDER BY ${created} ${order.created}, t.id ${order.id} LIMIT ${limit}) e
     ) i LEFT JOIN LATERAL (SELECT * FROM vault.token
       WHERE token = i.token AND i.is_found AND i.rank - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
-    ) t ON true ORDER BY i.created_at DESC, i.id`;
+    ) t ON true ORDER BY i.created_at ${order.created}, i.id ${order.id}`;
 }
 
 /** Returns the best start and the other conditions. With `isFew`, the search reads few tokens for any page. */
-function choose(weights: Weights, query: TokenQuery) {
+function choose(weights: Ordered, query: TokenQuery) {
   const served = query.all.flatMap((condition, index) => {
     const expected = weights.expected[index];
     return expected === undefined ? [] : [{ condition, ...expected }];
@@ -178,7 +180,7 @@ function choose(weights: Weights, query: TokenQuery) {
     if (isFew || start.isOrdered) return { start, rest, isFew };
   }
   const isFew = best === undefined && weights.tokens < fewOf(query);
-  return { start: startFromSets(weights.tenant, weights.visible), rest: query, isFew };
+  return { start: startFromSets(weights.tenant, weights.visible, weights.order), rest: query, isFew };
 }
 
 /** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
@@ -186,10 +188,10 @@ const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token
 
 /**
  * Returns the rows that a search examines, with the row `t` of `token`. Each must still meet the other conditions.
- * `created` is the column that orders them, newest first. `isOrdered` is true if they have the order of the list.
+ * `created` is the column that orders them. `isOrdered` is true if they have the order of the list.
  */
-function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean) {
-  const { tenant, visible, setsOf } = weights;
+function startFrom(weights: Ordered, condition: TokenCondition, hasEntries: boolean) {
+  const { tenant, visible, setsOf, order } = weights;
   const created = raw('t.created_at');
   const live = sql`t.tenant = ${tenant} AND t.deleted_at IS NULL`;
   if ('id_in' in condition) {
@@ -204,7 +206,7 @@ function startFrom(weights: Weights, condition: TokenCondition, hasEntries: bool
   }
   const blinds = 'index_in' in condition ? blindsOf(condition.index_in) : [];
   const sets = setsOf(blinds);
-  if (!hasEntries && sets.length > 0) return startFromSets(tenant, sets);
+  if (!hasEntries && sets.length > 0) return startFromSets(tenant, sets, order);
   const members = sets.map((number) => membersOf(tenant, number, raw('token, created_at')));
   if (blinds.length === 1) {
     // A token has no entry for a container of its set.
@@ -213,13 +215,13 @@ function startFrom(weights: Weights, condition: TokenCondition, hasEntries: bool
       (number) => sql`SELECT token, created_at FROM vault.token_index
         WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number}`,
     );
-    const from = sql`(${union([...entries, ...members])}) i, ${TOKEN_OF_I} WHERE ${live}`;
+    const from = sql`(${union([...entries, ...members], order)}) i, ${TOKEN_OF_I} WHERE ${live}`;
     return { from, created: raw('i.created_at'), isOrdered: true };
   }
   const entries = sql`SELECT x.* FROM unnest(${blinds}::uuid[]) w (blind), unnest(${visible}::smallint[]) s (number),
     LATERAL (SELECT token, created_at FROM vault.token_index
       WHERE tenant = ${tenant} AND blind = w.blind AND set_number = s.number OFFSET 0) x`;
-  const from = sql`(SELECT DISTINCT token FROM (${union([entries, ...members])}) x) i, ${TOKEN_OF_I} WHERE ${live}`;
+  const from = sql`(SELECT DISTINCT token FROM (${union([entries, ...members], order)}) x) i, ${TOKEN_OF_I} WHERE ${live}`;
   return { from, created, isOrdered: false };
 }
 
@@ -228,18 +230,18 @@ function membersOf(tenant: number, number: number, columns: Fragment): Fragment 
     WHERE tenant = ${tenant} AND set_number = ${number} AND deleted_at IS NULL`;
 }
 
-/** Returns the rows of all these queries. PostgreSQL merges them, newest first, only if each is ordered. */
-function union(queries: readonly Fragment[]): Fragment {
+/** Returns the rows of all these queries. PostgreSQL merges them only if each is ordered. */
+function union(queries: readonly Fragment[], { created }: WalkOrder): Fragment {
   const [only] = queries;
   if (only !== undefined && queries.length === 1) return only;
-  const ordered = queries.map((query) => sql`(${query} ORDER BY created_at DESC)`);
+  const ordered = queries.map((query) => sql`(${query} ORDER BY created_at ${created})`);
   return list(ordered, ' UNION ALL ');
 }
 
 /** Returns the start that merges walks of these sets. */
-function startFromSets(tenant: number, numbers: readonly number[]) {
+function startFromSets(tenant: number, numbers: readonly number[], order: WalkOrder) {
   const sets = numbers.map((number) => membersOf(tenant, number, raw('*')));
-  const from = sql`(${union(sets)}) t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
+  const from = sql`(${union(sets, order)}) t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
   return { from, created: raw('t.created_at'), isOrdered: true };
 }
 

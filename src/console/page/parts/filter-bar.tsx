@@ -1,33 +1,59 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
+import { messageOf } from '../loaded.ts';
 import { go } from '../route.ts';
+import { type Offered, useOffers } from './offers.tsx';
 import { Key } from './pieces.tsx';
+import { toast } from './toast.tsx';
 
 interface FilterOptions {
   readonly text: string;
   readonly hint: string;
   /** Returns the address of the filtered list. */
-  readonly apply: (typed: string) => string;
+  readonly apply: (typed: string) => string | Promise<string>;
+  /** Completes the text before the cursor. */
+  readonly offersAt?: (before: string) => Offered;
 }
 
+const NOTHING: Offered = { typed: '', offers: [] };
+
 /** Shows the input of a filter. `/` focuses it, and Enter applies it. */
-export function FilterBar({ text, hint, apply }: FilterOptions) {
+export function FilterBar({ text, hint, apply, offersAt = () => NOTHING }: FilterOptions) {
   const field = useRef<HTMLInputElement>(null);
+  const [value, setValue] = useState(text);
   useKeys({ '/': () => field.current?.focus() });
-  useEffect(() => {
-    if (field.current !== null) field.current.value = text;
-  }, [text]);
+  useEffect(() => setValue(text), [text]);
+  const offers = useOffers({ name: 'filter', label: 'Terms', value, onInput: setValue, offersAt, takesFirst: false });
+
+  async function submit(event: Event) {
+    event.preventDefault();
+    try {
+      go(await apply(value.trim()));
+    } catch (error) {
+      toast(messageOf(error));
+    }
+  }
+
   return (
     <search class="filter">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          go(apply(field.current?.value.trim() ?? ''));
-        }}
-      >
-        <input ref={field} aria-label="Filter" placeholder={hint} autocomplete="off" spellcheck={false} />
+      <form onSubmit={submit}>
+        <input
+          ref={field}
+          role="combobox"
+          aria-label="Filter"
+          aria-expanded={offers.isOpen}
+          placeholder={hint}
+          autocomplete="off"
+          spellcheck={false}
+          value={value}
+          onInput={({ currentTarget: { value, selectionStart } }) =>
+            offers.onType(value, selectionStart ?? value.length)
+          }
+          {...offers.control}
+        />
         <Key name="/" />
       </form>
+      {offers.list}
     </search>
   );
 }

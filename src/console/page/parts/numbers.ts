@@ -26,6 +26,23 @@ export function relativeTime(ms: number): string {
   return ms < 0 ? `${text} ago` : `in ${text}`;
 }
 
+/** Formats a time relative to now with a short unit: `5 min ago`. */
+export function briefTime(ms: number): string {
+  return relativeTime(ms).replace(
+    /(\d) (second|minute|hour|day|month|year)s?/,
+    (_, digit, unit) => `${digit} ${SHORT[unit]}`,
+  );
+}
+
+const SHORT: Readonly<Record<string, string>> = {
+  second: 's',
+  minute: 'min',
+  hour: 'h',
+  day: 'd',
+  month: 'mo',
+  year: 'y',
+};
+
 /** Formats a whole number: `1,000,000`. */
 export function wholeNumber(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
 import { outage } from '../outage.ts';
-import { exactTime, relativeTime } from './numbers.ts';
+import { briefTime, exactTime, relativeTime } from './numbers.ts';
 import { toast } from './toast.tsx';
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
@@ -33,6 +33,15 @@ export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' |
   return <span class={`sees ${as}`}>{as}</span>;
 }
 
+/** Shows a time relative to the clock of the vault in a narrow column: `5 min ago`. */
+export function BriefTime({ at }: { readonly at: string | undefined }) {
+  return at === undefined ? null : (
+    <time dateTime={at} title={at}>
+      {briefTime(Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0))}
+    </time>
+  );
+}
+
 export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined }) {
   return (
     <span class="tags">
@@ -54,15 +63,17 @@ export function Key({ name }: { readonly name: string }) {
  */
 export function CopyButton({ text }: { readonly text: string }) {
   if (!isSecureContext) return null;
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => toast('Copied'),
-      () => toast('The browser refused to copy.'),
-    );
   return (
-    <button type="button" class="quiet" onClick={copy}>
+    <button type="button" class="quiet" onClick={() => copy(text)}>
       Copy
     </button>
+  );
+}
+
+export function copy(text: string): void {
+  navigator.clipboard.writeText(text).then(
+    () => toast('Copied'),
+    () => toast('The browser refused to copy.'),
   );
 }
 

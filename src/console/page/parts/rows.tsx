@@ -2,12 +2,23 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
+import { copy } from './pieces.tsx';
 
 export interface Column<Row> {
-  readonly head: string;
+  readonly head: ComponentChildren;
   readonly show: (row: Row) => ComponentChildren;
-  /** When to hide the column: `less` in a narrow list, `extra` in a very narrow list. */
-  readonly rank?: 'less' | 'extra';
+  /** Returns the whole text of a cell that may be cut. */
+  readonly titleOf?: (row: Row) => string | undefined;
+  /** The width: that of a short time, of a type, or of a UUID in a wide list. Other columns share what remains. */
+  readonly size?: 'short' | 'medium' | 'long';
+  /** Which lists have the column: all but the narrowest (`extra`) and narrow ones (`less`), or only wide ones. */
+  readonly rank?: 'extra' | 'less' | 'wide' | 'widest';
+}
+
+/** The rows that are selected, by id. */
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly set: (ids: ReadonlySet<string>) => void;
 }
 
 interface RowsOptions<Row> {
@@ -20,12 +31,16 @@ interface RowsOptions<Row> {
   readonly hrefOf: (row: Row) => string;
   /** The id of the open row. */
   readonly open?: string | undefined;
+  /** Whether each row has a button that copies its id. */
+  readonly hasCopy?: boolean;
+  readonly selection?: Selection;
 }
 
 /**
- * Shows a table with rows that can be opened. The Tab key reaches one row; `j`, `k` and the arrows move to the others.
+ * Shows a table with rows of one line that can be opened. The Tab key reaches one row; `j`, `k` and the arrows move to
+ * the others, `x` selects the current one.
  */
-export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOptions<Row>) {
+export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, selection }: RowsOptions<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [current, setCurrent] = useState<string>();
   const before = useRef(open);
@@ -42,7 +57,12 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
     links[next]?.focus();
   }
   const [down, up] = [() => move(1), () => move(-1)];
-  useKeys({ j: down, ArrowDown: down, k: up, ArrowUp: up });
+  const currentId = rows[at] && idOf(rows[at]);
+  const keysOfRow = currentId !== undefined && {
+    ...(hasCopy && { c: () => copy(currentId) }),
+    ...(selection && { x: () => selection.set(toggled(selection.ids, [currentId])) }),
+  };
+  useKeys({ j: down, ArrowDown: down, k: up, ArrowUp: up, ...keysOfRow });
 
   useEffect(() => {
     const closed = open === undefined ? before.current : undefined;
@@ -55,12 +75,22 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
   const [first, ...others] = columns;
   return (
     <div class="scroller">
-      <table>
+      <table class="rows">
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ head, rank }, index) => (
-              <th scope="col" key={index} class={rank}>
+            {selection && (
+              <td class="check">
+                <Check label="Select all" of={rows.map(idOf)} selection={selection} />
+              </td>
+            )}
+            {columns.map(({ head, rank, size }, index) => (
+              <th
+                scope="col"
+                key={index}
+                class={classOf(rank, size)}
+                title={typeof head === 'string' ? head : undefined}
+              >
                 {head}
               </th>
             ))}
@@ -68,20 +98,43 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
         </thead>
         <tbody ref={body}>
           {rows.map((row, index) => (
-            <tr key={idOf(row)} class={idOf(row) === open ? 'open' : undefined} onClick={() => go(hrefOf(row))}>
+            <tr
+              key={idOf(row)}
+              class={idOf(row) === open ? 'open' : undefined}
+              onClick={(event) => isPlain(event) && go(hrefOf(row))}
+            >
+              {selection && (
+                <td class="check">
+                  <Check label={`Select ${idOf(row)}`} of={[idOf(row)]} selection={selection} tabIndex={-1} />
+                </td>
+              )}
               <th scope="row">
                 <a
                   class="row"
                   href={hrefOf(row)}
+                  title={first?.titleOf?.(row)}
                   tabIndex={index === at ? 0 : -1}
                   aria-current={idOf(row) === open ? 'true' : undefined}
                   onFocus={() => setCurrent(idOf(row))}
                 >
                   {first?.show(row)}
                 </a>
+                {hasCopy && isSecureContext && (
+                  <button
+                    type="button"
+                    class="quiet copy"
+                    tabIndex={-1}
+                    aria-label={`Copy ${idOf(row)}`}
+                    onClick={() => copy(idOf(row))}
+                  >
+                    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+                      <path d="M5.5 5.5h8v9h-8zM3 11V2h7.5" fill="none" stroke="currentColor" stroke-width="1.4" />
+                    </svg>
+                  </button>
+                )}
               </th>
-              {others.map(({ show, rank }, index) => (
-                <td key={index} class={rank}>
+              {others.map(({ show, titleOf, rank, size }, index) => (
+                <td key={index} class={classOf(rank, size)} title={titleOf?.(row)}>
                   {show(row)}
                 </td>
               ))}
@@ -91,4 +144,35 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
       </table>
     </div>
   );
+}
+
+/** Returns whether a click on a row hit no link, button or check box. */
+const isPlain = ({ target }: Event): boolean =>
+  target instanceof Element && target.closest('a, button, .check') === null;
+
+const classOf = (...names: readonly (string | undefined)[]): string => names.filter(Boolean).join(' ');
+
+interface CheckOptions {
+  readonly label: string;
+  readonly of: readonly string[];
+  readonly selection: Selection;
+  readonly tabIndex?: number;
+}
+
+function Check({ label, of, selection, tabIndex }: CheckOptions) {
+  return (
+    <input
+      type="checkbox"
+      aria-label={label}
+      tabIndex={tabIndex}
+      checked={of.every((id) => selection.ids.has(id))}
+      onChange={() => selection.set(toggled(selection.ids, of))}
+    />
+  );
+}
+
+/** Adds the ids, or removes them if the set has all of them. */
+function toggled(ids: ReadonlySet<string>, of: readonly string[]): ReadonlySet<string> {
+  const isRemoved = of.every((id) => ids.has(id));
+  return new Set(isRemoved ? [...ids].filter((id) => !of.includes(id)) : [...ids, ...of]);
 }

@@ -26,6 +26,7 @@ interface TurnerOptions {
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly position: PagePosition;
   readonly command: ShownCall;
+  readonly isOldestFirst?: boolean;
 }
 
 /**
@@ -34,7 +35,7 @@ interface TurnerOptions {
 const before = new Map<string, string | undefined>();
 
 /** Shows the position in a list, with links to the newer and the older page. */
-export function Turner({ screen, query, position, command }: TurnerOptions) {
+export function Turner({ screen, query, position, command, isOldestFirst = false }: TurnerOptions) {
   const { at, start, shown, size, total, note, isLoading } = position;
   const next = isLoading ? undefined : position.next;
   const turn = (to: number, cursor: string | undefined) =>
@@ -63,10 +64,10 @@ export function Turner({ screen, query, position, command }: TurnerOptions) {
       <AsCommand of={command} />
       <span class="buttons">
         <button type="button" onClick={newer} disabled={start === undefined}>
-          Newer <Key name="[" />
+          {isOldestFirst ? 'Older' : 'Newer'} <Key name="[" />
         </button>
         <button type="button" onClick={older} disabled={next === undefined}>
-          Older <Key name="]" />
+          {isOldestFirst ? 'Newer' : 'Older'} <Key name="]" />
         </button>
       </span>
     </footer>

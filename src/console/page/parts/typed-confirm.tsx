@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { AsCommand } from './as-command.tsx';
-import type { ShownCall } from './command-of.ts';
+import type { ShownCall, ShownCommand } from './command-of.ts';
 import { FormField } from './form-field.tsx';
 import { Wrong } from './pieces.tsx';
 
@@ -11,7 +11,7 @@ interface TypedConfirmOptions {
   readonly action: string;
   /** The text that the user must type. */
   readonly word: string;
-  readonly command: ShownCall;
+  readonly command: ShownCall | ShownCommand;
   readonly onConfirm: () => Promise<unknown>;
   readonly onClose: () => void;
   /** A description of the effect. */

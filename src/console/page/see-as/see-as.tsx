@@ -1,8 +1,8 @@
 import { readersOf, useApplications } from '../applications.ts';
-import { FilterBar } from '../parts/filter-bar.tsx';
 import { Wrong } from '../parts/pieces.tsx';
 import { address, go, route } from '../route.ts';
-import { addressable, parseFilter } from '../tokens/filter.ts';
+import { queryAt } from '../tokens/filter.ts';
+import { Filtered, TokenFilterBar } from '../tokens/token-filter.tsx';
 import { Compare, chosenOf } from './compare.tsx';
 import { SeenTokens } from './seen-tokens.tsx';
 import { Why } from './why.tsx';
@@ -10,13 +10,13 @@ import { Why } from './why.tsx';
 /** Shows the tokens as an application sees them. */
 export function SeeAs() {
   const applications = useApplications();
-  const { q = '', app, start, at = '0', token } = route.value.query;
+  const { q, find, app, start, at = '0', token } = route.value.query;
   const compared = route.value.query['with'];
   const all = applications.value ?? [];
   const readers = readersOf(all);
   const application = readers.find(({ id }) => id === app) ?? readers[0];
   const others = chosenOf(compared, readers, application);
-  const filter = parseFilter(addressable(q));
+  const text = queryAt(route.value.query);
   return (
     <>
       <div class="list">
@@ -26,7 +26,7 @@ export function SeeAs() {
             aria-label="Application"
             value={application?.id}
             onChange={({ currentTarget: { value } }) =>
-              go(address('see-as', { q, start, at, token, with: compared, app: value }))
+              go(address('see-as', { q, find, start, at, token, with: compared, app: value }))
             }
           >
             {readers.map(({ id, name, type }) => (
@@ -38,12 +38,11 @@ export function SeeAs() {
           <Compare
             readers={readers.filter(({ id }) => id !== application?.id)}
             chosen={others}
-            hrefOf={(ids) => address('see-as', { q, app, start, at, token, with: ids.join(',') })}
+            hrefOf={(ids) => address('see-as', { q, find, app, start, at, token, with: ids.join(',') })}
           />
-          <FilterBar
-            text={q}
-            hint="type:card  in:/pci/"
-            apply={(typed) => address('see-as', { app, token, with: compared, q: addressable(typed) })}
+          <TokenFilterBar
+            text={text ?? ''}
+            to={(filter) => address('see-as', { ...filter, app, token, with: compared })}
           />
         </header>
         <Wrong>{applications.error}</Wrong>
@@ -55,13 +54,23 @@ export function SeeAs() {
             </a>
           </div>
         )}
-        {typeof filter === 'string' && <Wrong>{filter}</Wrong>}
-        {application !== undefined && typeof filter !== 'string' && (
-          <SeenTokens {...{ application, others, all, filter, q, start, token, compared }} at={Number(at)} />
+        {application !== undefined && (
+          <Filtered text={text}>
+            {(filter) => (
+              <SeenTokens
+                {...{ application, others, all, filter, start, token, compared }}
+                kept={{ q, find }}
+                at={Number(at)}
+              />
+            )}
+          </Filtered>
         )}
       </div>
       {application !== undefined && token !== undefined && (
-        <Why {...{ application, all, id: token }} closed={address('see-as', { q, app, start, at, with: compared })} />
+        <Why
+          {...{ application, all, id: token }}
+          closed={address('see-as', { q, find, app, start, at, with: compared })}
+        />
       )}
     </>
   );

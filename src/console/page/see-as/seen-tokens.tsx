@@ -6,11 +6,12 @@ import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
-import { Sees, Tags, Wrong } from '../parts/pieces.tsx';
+import { Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
+import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
-import type { FilterTerms } from '../tokens/filter.ts';
+import type { ParsedFilter } from '../tokens/filter.ts';
 import { askPage, askTotal, TOKEN_PAGE_SIZE } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
@@ -23,20 +24,21 @@ interface SeenOptions {
   readonly others: readonly Application[];
   readonly compared: string | undefined;
   readonly all: readonly Application[];
-  readonly filter: FilterTerms;
-  readonly q: string;
+  readonly filter: ParsedFilter;
+  /** The filter in the address. */
+  readonly kept: Readonly<Record<'q' | 'find', string | undefined>>;
   readonly start: string | undefined;
   readonly at: number;
   readonly token: string | undefined;
 }
 
 /** Shows a page of tokens with the transform of the application, and one column for each further application. */
-export function SeenTokens({ application, others, compared, all, filter, q, start, at, token }: SeenOptions) {
-  const page = useLoaded(`${q} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
-  const total = useLoaded(q, (signal) => askTotal(filter, signal));
+export function SeenTokens({ application, others, compared, all, filter, start, at, token, ...options }: SeenOptions) {
+  const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, { start }, signal));
+  const total = useLoaded(filter.text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   const seesOf = askerOf(application, all);
-  const kept = { q, app: application.id, with: compared };
+  const kept = { ...options.kept, app: application.id, with: compared };
   return (
     <>
       <div class="counts">
@@ -50,7 +52,7 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
       </div>
       <Wrong>{page.error}</Wrong>
       {page.value !== undefined && tokens.length === 0 && (
-        <p class="empty">{q === '' ? 'The vault has no tokens yet.' : 'No token matches the filter.'}</p>
+        <p class="empty">{filter.text === '' ? 'The vault has no tokens yet.' : 'No token matches the filter.'}</p>
       )}
       <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
         <Rows
@@ -59,9 +61,15 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
           idOf={({ id }) => id}
           hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
           open={token}
+          hasCopy
           columns={[
-            { head: 'Token', show: ({ id }) => <code>{id}</code> },
-            { head: 'Containers', show: ({ containers }) => <Tags of={containers} />, rank: 'extra' },
+            { head: 'Token', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
+            {
+              head: 'Containers',
+              show: ({ containers = [] }) => <code>{containers.join('  ')}</code>,
+              titleOf: ({ containers = [] }) => containers.join('  '),
+              rank: 'extra',
+            },
             ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
           ]}
         />
@@ -91,7 +99,7 @@ function askerOf(application: Application, all: readonly Application[]): (token:
 
 function aloneColumns(seesOf: (token: Token) => Outcome): readonly Column<Token>[] {
   return [
-    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} /> },
+    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} />, size: 'short' },
     { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} /> },
   ];
 }

@@ -1,62 +1,114 @@
 import type { TokenType } from '../../../client/create-client.ts';
-import { TOKEN_TYPES } from '../../../contract/token-types.ts';
+import { parseQuery, type Query, QueryError } from '../../../core/search/parse-query.ts';
+import { forgetMatch } from '../parts/forget-match.ts';
+import { session } from '../session.ts';
 
-/** The terms of a filter. `find` searches the search indexes; the address never contains it. */
-export interface FilterTerms {
-  readonly type: readonly TokenType[];
-  readonly container: readonly string[];
-  readonly id: readonly string[];
-  readonly fingerprint: readonly string[];
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly find?: string;
+/** The parameters of a list that filter tokens. Values of one parameter are alternatives; all parameters must match. */
+export interface ListFilters {
+  readonly type?: readonly TokenType[];
+  readonly container?: readonly string[];
+  readonly id?: readonly string[];
+  readonly fingerprint?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
-const TERM = /(?:[^\s"]|"[^"]*")+/g;
-const NAMES = { type: 'type', in: 'container', id: 'id', fp: 'fingerprint' } as const;
+/** A filter in the query language of `POST /tokens/search`. */
+export interface ParsedFilter {
+  readonly text: string;
+  /** The same filter for a list. Absent if only a search answers it, which needs `token:search`. */
+  readonly list?: ListFilters;
+  /** Whether a term is a value of a token. The address never contains such a filter. */
+  readonly hasData: boolean;
+}
 
-/** Parses a filter. Returns an error message for the first invalid term. */
-export function parseFilter(text: string): FilterTerms | string {
-  const lists: Record<'container' | 'id' | 'fingerprint' | 'type', string[]> = {
-    ...{ type: [], container: [], id: [], fingerprint: [] },
-  };
-  const metadata: Record<string, string> = {};
-  let find: string | undefined;
-  for (const [term] of text.matchAll(TERM)) {
-    const [, name = '', sign = '', quoted = ''] = /^([^:=]*)([:=]?)(.*)$/s.exec(term) ?? [];
-    const value = quoted.replaceAll('"', '');
-    if (sign === '' || value === '') return `${term} is not a filter. Use type:, in:, id:, fp:, find: or name=value.`;
-    if (sign === '=') metadata[name] = value;
-    else if (name === 'find') find = value;
-    else if (isName(name)) lists[NAMES[name]].push(value);
-    else return `${name}: is not a filter. Use type:, in:, id:, fp: or find:.`;
+/** Parses a query. Returns an error message for an invalid one. */
+export function parseFilter(text: string): ParsedFilter | string {
+  if (text === '') return { text, list: {}, hasData: false };
+  try {
+    const query = parseQuery(text);
+    const list = listOf(query);
+    return { text, hasData: isOfData(query), ...(list && { list }) };
+  } catch (error) {
+    if (error instanceof QueryError) return error.message;
+    throw error;
+  } finally {
+    forgetMatch();
   }
-  const strange = lists.type.find((type) => !isType(type));
-  if (strange !== undefined) return `${strange} is not a type. Types are ${Object.keys(TOKEN_TYPES).join(', ')}.`;
-  const type = lists.type.filter(isType);
-  return { ...lists, type, metadata, ...(find !== undefined && { find }) };
 }
 
-/** Returns the terms of a filter that the address may contain: all except `find:`. */
-export function addressable(text: string): string {
-  return (text.match(TERM) ?? []).filter((term) => !term.startsWith('find:')).join(' ');
+const isOfData = (query: Query): boolean =>
+  query.kind === 'not'
+    ? isOfData(query.part)
+    : query.kind === 'match'
+      ? query.field === 'data'
+      : query.kind !== 'range' && query.parts.some(isOfData);
+
+/** Returns the filters of a list that mean the same as the query, if there are any. */
+function listOf(query: Query): ListFilters | undefined {
+  const lists: Record<string, readonly string[]> = {};
+  const metadata: Record<string, string> = {};
+  for (const part of query.kind === 'and' ? query.parts : [query]) {
+    const all = part.kind === 'or' ? part.parts : [part];
+    const matches = all.flatMap((each) => (each.kind === 'match' ? [each] : []));
+    const [{ field, key = '', value = '' } = { field: 'data' }] = matches;
+    const isAlike = matches.length === all.length && matches.every((each) => each.field === field);
+    const isNew = field === 'metadata' ? matches.length === 1 && !Object.hasOwn(metadata, key) : !(field in lists);
+    // A list looks in a container and below it.
+    const isListed = field === 'container' ? matches.every(({ below }) => below) : LISTED.has(field);
+    if (!(isAlike && isNew && isListed)) return undefined;
+    if (field === 'metadata') metadata[key] = value;
+    else lists[field] = matches.map((each) => each.value);
+  }
+  return { ...lists, ...(Object.keys(metadata).length > 0 && { metadata }) };
 }
 
-/** Returns the filter as a query of `POST /tokens/search`. */
-export function searchQuery({ type, container, id, fingerprint, metadata, find = '' }: FilterTerms): string {
-  const anyOf = (field: string, values: readonly string[], more = '') =>
-    values.length === 0 ? [] : [`(${values.map((value) => `${field}:${quote(value)}${more}`).join(' OR ')})`];
-  const below = container.flatMap((path) => [`container:${quote(path)}`, `container:${path}*`]);
-  return [
-    `data:${quote(find)}`,
-    ...anyOf('type', type),
-    ...(below.length === 0 ? [] : [`(${below.join(' OR ')})`]),
-    ...anyOf('id', id),
-    ...anyOf('fingerprint', fingerprint),
-    ...Object.entries(metadata).map(([name, value]) => `metadata.${name}:${quote(value)}`),
-  ].join(' AND ');
+const LISTED: ReadonlySet<string> = new Set(['id', 'type', 'fingerprint', 'metadata']);
+
+const TERM = /(?:"(?:[^"\\]|\\.)*"|[[{][^\]}]*[\]}]|[^\s()"[\]{}])+/g;
+const LANGUAGE = /^(?:AND|OR|NOT)$|^[!-]?[a-z_]+(?:\.(?:"[^"]*"|[^":]+))?:/;
+const PAIR = /^([^="]+)=(.+)$/s;
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+const FINGERPRINT = /^[1-9A-HJ-NP-Za-km-z]{43,44}$/;
+const PLAIN = /^[^\s()"[\]{}*?^:]+$/;
+const NUMBER = /^\d[\d ]{7,}$/;
+
+export const isUuid = (text: string): boolean => UUID.test(text);
+
+/** Returns typed or pasted text as a query: `customer=42` as `metadata.customer:42`, and a single word by its form. */
+export function queryOf(typed: string): string {
+  const text = NUMBER.test(typed) ? typed.replaceAll(' ', '') : typed;
+  const query = text.replace(TERM, (term) => {
+    if (LANGUAGE.test(term)) return term;
+    const [, name, value] = PAIR.exec(term) ?? [];
+    if (name !== undefined && value !== undefined) return `metadata.${quoted(name)}:${quoted(value)}`;
+    if (UUID.test(term)) return `id:${term}`;
+    if (FINGERPRINT.test(term)) return `fingerprint:${term}`;
+    if (/^\d{4}$/.test(term)) return `data:${term}`;
+    return `(id:${quoted(term)} OR data:${quoted(term)})`;
+  });
+  forgetMatch();
+  return query;
 }
 
-const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+function quoted(word: string): string {
+  if (PLAIN.test(word) || /^".*"$/s.test(word)) return word;
+  return `"${word.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}
 
-const isName = (name: string): name is keyof typeof NAMES => Object.hasOwn(NAMES, name);
-const isType = (type: string): type is TokenType => Object.hasOwn(TOKEN_TYPES, type);
+/** The filters with values, by number. The address contains only the number, and Lock clears them. */
+const kept = new Map<string, string>();
+session.subscribe(({ kind }) => kind === 'locked' && kept.clear());
+
+/** Returns the part of an address that stands for a query. */
+export function addressOf(query: string): { readonly q?: string; readonly find?: string } {
+  const filter = parseFilter(query);
+  if (typeof filter === 'string' ? !/\bdata\b/.test(query) : !filter.hasData) return { q: query };
+  const find = String(kept.size + 1);
+  kept.set(find, query);
+  return { find };
+}
+
+/** Returns the query that an address stands for; undefined for one whose values this page has forgotten. */
+export function queryAt({ q = '', find }: Readonly<Record<string, string>>): string | undefined {
+  return find === undefined ? q : kept.get(find);
+}

@@ -1,7 +1,8 @@
 import type { Token } from '../../../client/create-client.ts';
+import type { ShownCall } from '../parts/command-of.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { vault } from '../vault.ts';
-import { type FilterTerms, searchQuery } from './filter.ts';
+import type { ParsedFilter } from './filter.ts';
 
 /** The number of tokens per page. */
 export const TOKEN_PAGE_SIZE = 50;
@@ -12,33 +13,41 @@ export interface TokenPage {
   readonly next: string | undefined;
 }
 
-/** Returns the query of a list, without empty members. */
-export function listQuery({ type, container, id, fingerprint, metadata }: FilterTerms) {
-  return {
-    ...(type.length > 0 && { type }),
-    ...(container.length > 0 && { container }),
-    ...(id.length > 0 && { id }),
-    ...(fingerprint.length > 0 && { fingerprint }),
-    ...(Object.keys(metadata).length > 0 && { metadata }),
-  };
+interface PageStart {
+  /** The cursor of the page; undefined for the first page. */
+  readonly start: string | undefined;
+  readonly order?: 'oldest' | undefined;
 }
 
 /** Loads a page after a cursor. Requests masked data, even when the identity may see more. */
-export async function askPage(filter: FilterTerms, start: string | undefined, signal: AbortSignal): Promise<TokenPage> {
-  const paged = { transform: 'mask' as const, size: TOKEN_PAGE_SIZE, ...(start !== undefined && { start }) };
+export async function askPage(
+  { list, text }: ParsedFilter,
+  { start, order }: PageStart,
+  signal: AbortSignal,
+): Promise<TokenPage> {
+  const paged = { transform: 'mask' as const, size: TOKEN_PAGE_SIZE, ...(order && { order }), ...(start && { start }) };
   const { pagination, data } =
-    filter.find === undefined
-      ? await vault().listTokensByCursor({ query: { ...listQuery(filter), ...paged }, signal })
-      : await vault().searchTokensByCursor({ body: { query: searchQuery(filter), ...paged }, signal });
+    list === undefined
+      ? await vault().searchTokensByCursor({ body: { query: text, ...paged }, signal })
+      : await vault().listTokensByCursor({ query: { ...list, ...paged }, signal });
   return { tokens: data, next: pagination.next };
 }
 
 /** Loads the number of tokens that match the filter: `10,000` or, above the cap, `100,000+`. */
-export async function askTotal(filter: FilterTerms, signal: AbortSignal): Promise<string> {
+export async function askTotal({ list, text }: ParsedFilter, signal: AbortSignal): Promise<string> {
   const one = { size: 1, transform: 'redact' as const };
   const { pagination } =
-    filter.find === undefined
-      ? await vault().listTokens({ query: { ...listQuery(filter), ...one }, signal })
-      : await vault().searchTokens({ body: { query: searchQuery(filter), ...one }, signal });
+    list === undefined
+      ? await vault().searchTokens({ body: { query: text, ...one }, signal })
+      : await vault().listTokens({ query: { ...list, ...one }, signal });
   return `${wholeNumber(pagination.total_items)}${pagination.total_items_capped ? '+' : ''}`;
+}
+
+/** Returns the call that lists the tokens of a filter, for its command. */
+export function listCommand({ list, text }: ParsedFilter, order?: 'oldest'): ShownCall {
+  const shown = { transform: 'mask' as const, ...(order && { order }) };
+  if (list === undefined) {
+    return { operation: order ? 'searchTokensByCursor' : 'searchTokens', body: { query: text, ...shown } };
+  }
+  return { operation: order ? 'listTokensByCursor' : 'listTokens', query: { ...list, ...shown } };
 }

@@ -1,31 +1,30 @@
-import { signal } from '@preact/signals';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { Token } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import type { ShownCall } from '../parts/command-of.ts';
 import { dataSummary } from '../parts/data-summary.ts';
-import { FilterBar } from '../parts/filter-bar.tsx';
-import { Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { BriefTime, Key, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
+import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { ChangeToken } from './change-token.tsx';
-import { addressable, type FilterTerms, parseFilter } from './filter.ts';
+import { type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
-import { askPage, askTotal, listQuery, TOKEN_PAGE_SIZE } from './token-page.ts';
+import { SelectedTokens } from './selected-tokens.tsx';
+import { Filtered, TokenFilterBar } from './token-filter.tsx';
+import { askPage, askTotal, listCommand, TOKEN_PAGE_SIZE } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 import { TypeCounts } from './type-counts.tsx';
 
-/** The text of the filter, including the terms `find:`, which the address must not contain. */
-const found = signal('');
-
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
 export function Tokens() {
-  const { q = '', start, at = '0', token, draft } = route.value.query;
-  const text = addressable(found.value) === q ? found.value : q;
-  const filter = parseFilter(text);
-  const here = { q, start, at, token };
+  const { q, find, start, at = '0', token, draft } = route.value.query;
+  const order = route.value.query['order'] === 'oldest' ? 'oldest' : undefined;
+  const text = queryAt(route.value.query);
+  const here = { q, find, order, start, at, token } as const;
   const create = () => go(address('tokens', { ...here, draft: 'new' }));
   const mayCreate = isHeld('token:create');
   const isList = draft === undefined;
@@ -37,31 +36,20 @@ export function Tokens() {
       <div class="list">
         <header>
           <h1>Tokens</h1>
-          <FilterBar
-            text={text}
-            hint="type:card  in:/pci/  customer=1042  id:…"
-            apply={(typed) => {
-              found.value = typed;
-              return address('tokens', { q: addressable(typed), token });
-            }}
-          />
+          <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, order, token })} />
           {mayCreate && (
             <button type="button" onClick={create}>
               New token <Key name="n" />
             </button>
           )}
         </header>
-        <TypeCounts q={q} />
-        {typeof filter === 'string' ? (
-          <Wrong>{filter}</Wrong>
-        ) : (
-          <TokenList filter={filter} text={text} q={q} start={start} at={Number(at)} token={token} />
-        )}
+        <TypeCounts q={text} />
+        <Filtered text={text}>{(filter) => <TokenList filter={filter} here={here} />}</Filtered>
       </div>
       {token !== undefined && (
         <TokenPane
           id={token}
-          closed={address('tokens', { q, start, at })}
+          closed={address('tokens', { ...here, token: undefined })}
           change={address('tokens', { ...here, draft: 'change' })}
         />
       )}
@@ -70,66 +58,64 @@ export function Tokens() {
 }
 
 interface ListOptions {
-  readonly filter: FilterTerms;
-  readonly text: string;
-  readonly q: string;
-  readonly start: string | undefined;
-  /** The number of tokens before this page, which are newer. */
-  readonly at: number;
-  readonly token: string | undefined;
+  readonly filter: ParsedFilter;
+  /** The state in the address. `at` is the number of tokens before this page. */
+  readonly here: Readonly<Record<'q' | 'find' | 'start' | 'token', string | undefined>> & {
+    readonly order: 'oldest' | undefined;
+    readonly at: string;
+  };
 }
 
-function TokenList({ filter, text, q, start, at, token }: ListOptions) {
-  const page = useLoaded(`${text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
+function TokenList({ filter, here }: ListOptions) {
+  const { q, find, order, start, token } = here;
+  const [selected, select] = useState<ReadonlySet<string>>(new Set());
+  const { text } = filter;
+  const at = Number(here.at);
+  const page = useLoaded(`${text} ${order} ${start ?? ''}`, (signal) => askPage(filter, { start, order }, signal));
+  useLayoutEffect(() => select(new Set()), [text]);
   const total = useLoaded(text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
-  const hasAny = text !== '';
-  if (page.value !== undefined && tokens.length === 0 && at === 0) {
-    return (
-      <div class="empty">
-        <p>
-          {hasAny ? 'No token matches the filter.' : 'The vault has no tokens yet. Create one here, or in a terminal:'}
-        </p>
-        <AsCommand
-          of={
-            hasAny
-              ? listCommand(filter)
-              : {
-                  text: 'vault tokens create --type card --data \'{"number":"4242424242424242"}\'',
-                  needs: 'token:create',
-                }
-          }
-        />
-      </div>
-    );
-  }
+  if (page.value !== undefined && tokens.length === 0 && at === 0) return <NoTokens filter={filter} />;
   return (
     <>
       <Wrong>{page.error}</Wrong>
       <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
         <Rows
-          caption="Tokens, newest first"
+          caption={`Tokens, ${order ?? 'newest'} first`}
           rows={tokens}
           idOf={({ id }) => id}
-          hrefOf={({ id }) => address('tokens', { q, start, at: at === 0 ? undefined : String(at), token: id })}
+          hrefOf={({ id }) => address('tokens', { ...here, at: at === 0 ? undefined : here.at, token: id })}
           open={token}
+          hasCopy
+          selection={{ ids: selected, set: select }}
           columns={[
-            { head: 'Id', show: ({ id }) => <code>{id}</code> },
-            { head: 'Type', show: ({ type }) => type, rank: 'extra' },
-            { head: 'Data, masked', show: ({ data }) => <code>{dataSummary(data)}</code> },
-            { head: 'Containers', show: ({ containers }) => <Tags of={containers} />, rank: 'extra' },
+            { head: 'Id', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
+            { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
+            { head: 'Data, masked', show: codeOf(dataOf), titleOf: dataOf },
+            { head: 'Containers', show: codeOf(containersOf), titleOf: containersOf, rank: 'extra' },
+            { head: 'Metadata', show: codeOf(metadataOf), titleOf: metadataOf, rank: 'wide' },
             {
-              head: 'Metadata',
-              show: ({ metadata = {} }) => <Tags of={Object.entries(metadata).map((pair) => pair.join('='))} />,
+              head: (
+                <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />
+              ),
+              show: ({ created_at }) => <BriefTime at={created_at} />,
               rank: 'less',
+              size: 'short',
             },
-            { head: 'Created', show: ({ created_at }) => <Time at={created_at} />, rank: 'less' },
+            {
+              head: 'Changed',
+              show: ({ modified_at }) => <BriefTime at={modified_at} />,
+              rank: 'widest',
+              size: 'short',
+            },
+            { head: 'Expires', show: ({ expires_at }) => <BriefTime at={expires_at} />, rank: 'wide', size: 'short' },
           ]}
         />
       </div>
+      <SelectedTokens ids={selected} set={select} />
       <Turner
         screen="tokens"
-        query={{ q, token }}
+        query={{ q, find, order, token }}
         position={{
           at,
           start,
@@ -139,14 +125,72 @@ function TokenList({ filter, text, q, start, at, token }: ListOptions) {
           total: total.value,
           isLoading: page.isLoading,
         }}
-        command={listCommand(filter)}
+        command={listCommand(filter, order)}
+        isOldestFirst={order === 'oldest'}
       />
     </>
   );
 }
 
-function listCommand(filter: FilterTerms): ShownCall {
-  const query = filter.find === undefined ? listQuery(filter) : undefined;
-  if (query === undefined) return { operation: 'searchTokens', body: { query: 'data:"…"', transform: 'mask' } };
-  return { operation: 'listTokens', query: { ...query, transform: 'mask' } };
+const dataOf = ({ data }: Token): string => dataSummary(data);
+const containersOf = ({ containers = [] }: Token): string => containers.join('  ');
+const metadataOf = ({ metadata = {} }: Token): string =>
+  Object.entries(metadata)
+    .map((pair) => pair.join('='))
+    .join('  ');
+
+/** Shows a text of each token as code. */
+const codeOf = (textOf: (token: Token) => string) => (token: Token) => <code>{textOf(token)}</code>;
+
+/** Shows the order of a list, as a link to the reverse order. */
+function OrderLink({ order, href }: { readonly order: 'oldest' | undefined; readonly href: string }) {
+  const [first, other] = order === undefined ? ['newest', 'oldest'] : ['oldest', 'newest'];
+  return (
+    <a href={href} title={`The ${first} first. Show the ${other} first.`}>
+      Created {order === undefined ? '↓' : '↑'}
+    </a>
+  );
 }
+
+/** Shows why a list has no rows, and what to do. */
+function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
+  if (filter.text !== '') {
+    return (
+      <div class="empty">
+        <p>No token matches the filter.</p>
+        {filter.hasData && (
+          <p>
+            Values are found only in search indexes, and cards have none by default. To find a card by its last four
+            digits, create it with <code>search_indexes</code> <code>{CARD_INDEX}</code>, or add it to a card:{' '}
+            <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
+          </p>
+        )}
+        <p>
+          <a class="button" href={address('tokens')}>
+            Show all tokens
+          </a>
+        </p>
+      </div>
+    );
+  }
+  return (
+    <div class="empty">
+      <p>The vault has no tokens yet.</p>
+      {isHeld('token:create') && (
+        <p>
+          <a class="button main" href={address('tokens', { draft: 'new' })}>
+            New token
+          </a>
+        </p>
+      )}
+      <AsCommand
+        of={{
+          text: 'vault tokens create --type card --data \'{"number":"4242424242424242"}\'',
+          needs: 'token:create',
+        }}
+      />
+    </div>
+  );
+}
+
+const CARD_INDEX = '{{ data.number | last4 }}';

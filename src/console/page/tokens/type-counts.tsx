@@ -5,7 +5,7 @@ import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
 /** Shows the number of tokens of each type, as a link to these tokens. */
-export function TypeCounts({ q }: { readonly q: string }) {
+export function TypeCounts({ q }: { readonly q: string | undefined }) {
   const { value } = useLoaded(isHeld('report:read') ? 'usage' : undefined, (signal) =>
     vault().getUsageReport({ signal }),
   );

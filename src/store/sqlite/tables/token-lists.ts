@@ -2,7 +2,7 @@ import { MAX_TOTAL } from '../../../contract/page.ts';
 import { isBytes } from '../../../core/is-bytes.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
+import type { FoundPage, Scan, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
 import { type Fragment, raw, type SqlParameter, sql } from '../../rows/fragment.ts';
 import { storedNumber, storedText } from '../../rows/stored-value.ts';
 import { weightOf } from '../../rows/token-query.ts';
@@ -86,19 +86,19 @@ export function tokenLists(connection: Connection, tenants: TenantRows, sets: Co
       return { records: rows.map((row) => toPresentedToken(filter.tenant_id, row)), total };
     },
 
-    walkTokens(filter: TokenFilter, { after, limit, skip, take }: Walk, now: Instant): WalkSlice {
+    walkTokens(filter: TokenFilter, { after, order, limit, skip, take }: Walk, now: Instant): WalkSlice {
       const query = queryOf(filter);
       if (query === undefined) return { found: 0, records: [] };
       const most = Math.ceil(limit / weightOf(query));
-      const { numbers, next } = walk(planWalk(query, after, now, count), most);
+      const { numbers, next } = walk(planWalk(query, { after, order }, now, count), most);
       const taken = numbers.slice(skip, skip + take);
       return { found: numbers.length, records: getAll(presented, filter.tenant_id, query.tenant, taken), next };
     },
 
-    scanTokens(filter: TokenFilter, { after, limit }: Pick<Walk, 'after' | 'limit'>, now: Instant): ScanSlice {
+    scanTokens(filter: TokenFilter, { after, order, limit }: Scan, now: Instant): ScanSlice {
       const query = queryOf(filter);
       if (query === undefined) return { records: [] };
-      const { numbers, next } = walk(planScan(query, after, now), limit);
+      const { numbers, next } = walk(planScan(query, { after, order }, now), limit);
       return { records: getAll(scanned, filter.tenant_id, query.tenant, numbers), next };
     },
   };

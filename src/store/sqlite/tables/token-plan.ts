@@ -1,8 +1,9 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant } from '../../../core/ports.ts';
-import type { ScanPosition } from '../../../core/scan-ports.ts';
+import type { Walk } from '../../../core/scan-ports.ts';
 import { type Fragment, list, raw, sql } from '../../rows/fragment.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, weightOf, without } from '../../rows/token-query.ts';
+import { isBehind, type WalkOrder, walkOrder } from '../../rows/walk-order.ts';
 import { isLive } from '../../rows/where.ts';
 import { type PlannedQuery, queryInSet } from './plan-query.ts';
 import {
@@ -71,15 +72,16 @@ export function planTokens(query: PlannedQuery, now: Instant, end: number, count
  * Plans a slice of a list. The statement returns the tokens that follow `after` in the order of the list, with four
  * columns: number, time of creation, id, and whether the query matches. The caller adds LIMIT.
  */
-export function planWalk(query: PlannedQuery, after: ScanPosition | undefined, now: Instant, count: Count): Fragment {
-  return walkOf(choose(query, count).starts, after, now);
+export function planWalk(query: PlannedQuery, walk: Walked, now: Instant, count: Count): Fragment {
+  return walkOf(choose(query, count).starts, walk, now);
 }
 
 /** Plans a walk over all tokens of the tenant, whatever the query. */
-export function planScan(query: PlannedQuery, after: ScanPosition | undefined, now: Instant): Fragment {
-  return walkOf(startsFromNewest(query), after, now);
+export function planScan(query: PlannedQuery, walk: Walked, now: Instant): Fragment {
+  return walkOf(startsFromNewest(query), walk, now);
 }
 
+type Walked = Pick<Walk, 'after' | 'order'>;
 type Count = (fragment: Fragment) => number;
 
 function choose(query: PlannedQuery, count: Count): Choice {
@@ -184,7 +186,11 @@ function countAll(query: PlannedQuery, most: number): Fragment {
 }
 
 function listOf(starts: readonly Start[], now: Instant): Fragment {
-  return inOrder(starts, (start) => sql`SELECT t.token, ${raw(start.created)}, t.id ${bodyOf(start, now)}`);
+  return inOrder(
+    starts,
+    walkOrder(),
+    (start) => sql`SELECT t.token, ${raw(start.created)}, t.id ${bodyOf(start, now)}`,
+  );
 }
 
 function totalOf(starts: readonly Start[], now: Instant): Fragment {
@@ -192,24 +198,22 @@ function totalOf(starts: readonly Start[], now: Instant): Fragment {
   return sql`SELECT ${list(counts, ' + ')}`;
 }
 
-function walkOf(starts: readonly Start[], after: ScanPosition | undefined, now: Instant): Fragment {
-  return inOrder(starts, ({ created, from, rest }) => {
+function walkOf(starts: readonly Start[], { after, order }: Walked, now: Instant): Fragment {
+  const directions = walkOrder(order);
+  return inOrder(starts, directions, ({ created, from, rest }) => {
     const time = raw(created);
-    const behind =
-      after === undefined
-        ? raw('TRUE')
-        : sql`${time} <= +${after.created_at} AND (${time} < +${after.created_at} OR t.id > ${after.id})`;
+    const behind = isBehind(directions, time, after && { ...after, created_at: sql`+${after.created_at}` });
     return sql`SELECT t.token, ${time}, t.id, (${whereQuery(rest)} AND ${isLive(now)}) FROM ${from} AND ${behind}`;
   });
 }
 
-/** Merges walks into one statement, newest first. The time of creation is their second column, the id the third. */
-function inOrder(starts: readonly Start[], walk: (start: Start) => Fragment): Fragment {
+/** Merges walks into one statement. The time of creation is their second column, the id the third. */
+function inOrder(starts: readonly Start[], { created, id }: WalkOrder, walk: (start: Start) => Fragment): Fragment {
   const [only] = starts;
   const walks = list(starts.map(walk), ' UNION ALL ');
   return only !== undefined && starts.length === 1
-    ? sql`${walks} ORDER BY ${raw(only.created)} DESC, t.id`
-    : sql`${walks} ORDER BY 2 DESC, 3`;
+    ? sql`${walks} ORDER BY ${raw(only.created)} ${created}, t.id ${id}`
+    : sql`${walks} ORDER BY 2 ${created}, 3 ${id}`;
 }
 
 function bodyOf({ from, rest }: Start, now: Instant): Fragment {

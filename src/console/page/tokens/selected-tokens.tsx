@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks';
+import { shellWord } from '../../../client/shell-word.ts';
+import { messageOf, reload } from '../loaded.ts';
+import { memberText } from '../parts/json-nodes.ts';
+import { wholeNumber } from '../parts/numbers.ts';
+import type { Selection } from '../parts/rows.tsx';
+import { toast } from '../parts/toast.tsx';
+import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { isHeld } from '../session.ts';
+import { loadText, vault } from '../vault.ts';
+
+/** The number of tokens per request of an export. */
+const AT_ONCE = 20;
+
+/** Shows how many tokens are selected, and exports or deletes them. */
+export function SelectedTokens({ ids, set }: Selection) {
+  const [isDeleting, setDeleting] = useState(false);
+  if (ids.size === 0) return null;
+  const all = [...ids];
+  const name = all.length === 1 ? '1 token' : `${wholeNumber(all.length)} tokens`;
+
+  async function remove() {
+    const left = new Set(all);
+    try {
+      for (const id of all) {
+        await vault().deleteToken({ params: { id } });
+        left.delete(id);
+      }
+    } finally {
+      set(left);
+      reload();
+    }
+    toast(`Deleted ${name}`);
+  }
+
+  return (
+    <section class="tools" aria-label="Selected tokens">
+      <span role="status">{name} selected</span>
+      <button type="button" onClick={() => save(all).catch((error) => toast(messageOf(error)))}>
+        Export, masked
+      </button>
+      {isHeld('token:delete') && (
+        <button type="button" class="danger" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      )}
+      <button type="button" class="quiet" onClick={() => set(new Set())}>
+        Select none
+      </button>
+      {isDeleting && (
+        <TypedConfirm
+          action={`Delete ${name}`}
+          word={name}
+          command={{ text: `vault tokens delete ${all.map(shellWord).join(' ')}`, needs: 'token:delete' }}
+          onConfirm={remove}
+          onClose={() => setDeleting(false)}
+        >
+          <p>The data cannot be restored. A backup may still contain it.</p>
+        </TypedConfirm>
+      )}
+    </section>
+  );
+}
+
+/** Saves the masked tokens as a JSON file. Keeps the vault's notation of numbers. */
+async function save(ids: readonly string[]): Promise<void> {
+  const lists: string[] = [];
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const some = ids.slice(at, at + AT_ONCE).map((id) => ['id', id]);
+    const query = new URLSearchParams([...some, ['transform', 'mask'], ['size', String(AT_ONCE)]]);
+    lists.push((memberText(await loadText(`v2/tokens?${query}`), 'data') ?? '[]').slice(1, -1));
+  }
+  const file = new Blob([`[${lists.filter((list) => list !== '').join(',\n')}]\n`], { type: 'application/json' });
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = 'tokens-masked.json';
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

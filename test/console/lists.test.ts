@@ -1,0 +1,366 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DevVault, findBarriers, heapOf, launch, openConsole, overflow, rule, startDev } from './fixture.ts';
+
+// Lists, their filter, and the frame around them.
+
+const LONG = 'Billing and reconciliation of merchant accounts, region two '.repeat(3);
+const CARD = '4000000000209611';
+const NEVER = '00000000-0000-4000-8000-000000000000';
+
+let browser: Browser;
+let vault: DevVault;
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  const metadata = { customer: '42', note: LONG };
+  const items = Array.from({ length: 60 }, (_, n) => [
+    {
+      type: 'card',
+      data: { number: CARD, expiration_month: 6, expiration_year: 2030, cvc: '123' },
+      containers: ['/pci/eu/', '/pci/restricted/northern-europe/settlements/'],
+      metadata,
+    },
+    { type: 'bank', data: { routing_number: '021000021', account_number: `12345${1000 + n}` }, metadata },
+    { type: 'social_security_number', data: `123-45-${1000 + n}`, expires_at: '2099-01-01' },
+    {
+      id: `a-record-that-somebody-imported-from-the-old-system-${n}`,
+      ...{ type: 'token', data: { name: 'Ada', tags: [LONG] }, mask: { name: '{{ data.name }}', tags: [LONG] } },
+    },
+  ]);
+  await vault.client.tokenize({ body: items.flat() });
+  await vault.management.createApplication({
+    body: { name: LONG, type: 'private', rules: [rule(1, '/', 'mask')] },
+  });
+  for (let n = 0; n < 12; n += 1) {
+    await vault.management.createApplication({
+      body: { name: `reader-${n}`, type: 'private', rules: [rule(1, '/', 'mask')] },
+    });
+  }
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+/** Returns what is wrong with the rows of a list, measured. */
+const findUnevenness = (page: Page): Promise<readonly string[]> =>
+  page.evaluate(() => {
+    const rows = [...document.querySelectorAll<HTMLElement>('.list tbody tr')];
+    const cellsOf = (row: Element) => [...row.children].filter((cell) => cell.checkVisibility());
+    const heads = cellsOf(document.querySelector('.list thead tr') ?? document.body);
+    const lefts = heads.map((head) => head.getBoundingClientRect().left);
+    const wrong = new Set<string>();
+    const sizes = new Set<string>();
+    if (rows.length === 0) wrong.add('no row');
+    for (const row of rows) {
+      const { height } = row.getBoundingClientRect();
+      if (height < 32 || height > 40) wrong.add(`a row of ${Math.round(height)} px`);
+      cellsOf(row).forEach((cell, n) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        const boxes = [...range.getClientRects()].filter((box) => box.width > 1);
+        const middles = boxes.map((box) => box.top + box.height / 2);
+        if (Math.max(...middles) - Math.min(...middles) > 6) wrong.add(`column ${n} has two lines`);
+        if (Math.abs(cell.getBoundingClientRect().left - (lefts[n] ?? 0)) > 1) wrong.add(`column ${n} is not aligned`);
+        for (const part of [cell, ...cell.querySelectorAll('*:not(svg, path)')])
+          sizes.add(getComputedStyle(part).fontSize);
+      });
+      const end = row.querySelector('.id > :last-child');
+      const cell = row.querySelector('th');
+      const next = cell?.querySelector('.copy') ?? cell?.nextElementSibling;
+      if (end === null || next == null) continue;
+      const isWhole = end.scrollWidth <= end.clientWidth || getComputedStyle(end).overflow === 'visible';
+      const { right } = end.getBoundingClientRect();
+      const limits = [next.getBoundingClientRect().left, cell?.getBoundingClientRect().right ?? 0];
+      const isFree = limits.every((limit) => right <= limit + 1);
+      if (!isWhole || !isFree) wrong.add('the end of an id is cut');
+    }
+    if (sizes.size > 2) wrong.add(`${sizes.size} sizes of type`);
+    return [...wrong];
+  });
+
+describe('a list with long values', () => {
+  let page: Page;
+  beforeAll(async () => {
+    ({ page } = await openConsole(browser, vault));
+  });
+  afterAll(() => page.context().close());
+
+  async function show(screen: string, width: number): Promise<void> {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(`${vault.url}/ui/${screen}`);
+    await page.waitForSelector('.list a.row');
+  }
+
+  it.each(
+    [1024, 1280, 1600].flatMap((width) => ['tokens', 'see-as', 'applications'].map((name) => [name, width] as const)),
+  )('has even rows of one line (%s, %i px)', async (name, width) => {
+    await show(name, width);
+    expect(await findUnevenness(page)).toEqual([]);
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+  });
+
+  it('has even rows beside an open pane', async () => {
+    await show('tokens', 1280);
+    await page.click('a.row');
+    await page.waitForSelector('.pane');
+    expect(await findUnevenness(page)).toEqual([]);
+  });
+
+  it.each([
+    ['.list tbody td', { whiteSpace: 'normal', height: '200px' }, 'a row of'],
+    ['.list td > code', { whiteSpace: 'normal', overflowWrap: 'anywhere', width: '30px' }, 'has two lines'],
+    ['.list tbody tr', { display: 'flex' }, 'is not aligned'],
+    ['.id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
+    ['.rows .row', { maxWidth: 'none', width: '30rem' }, 'the end of an id is cut'],
+    ['.list td > code', { fontSize: '20px' }, '3 sizes of type'],
+  ])('control: %s with %o', async (selector, style, fault) => {
+    await show('tokens', 1024);
+    await page.evaluate(
+      ([selector, style]) => {
+        for (const each of document.querySelectorAll<HTMLElement>(selector)) Object.assign(each.style, style);
+      },
+      [selector, style] as const,
+    );
+    expect(await findUnevenness(page)).toContainEqual(expect.stringContaining(fault));
+  });
+
+  it.each([
+    ['card', '•••• 9611 · 06/2030'],
+    ['bank', '•••• 1059 · 021000021'],
+    ['social_security_number', '•••• 1059'],
+  ])('shows a %s as %s', async (type, text) => {
+    await show(`tokens?q=type:${type}`, 1280);
+    expect(await page.locator('.list tbody tr').first().locator('td', { hasText: '••••' }).textContent()).toBe(text);
+  });
+
+  it('shows other data as JSON', async () => {
+    await show('tokens?q=type:token', 1280);
+    expect(await page.textContent('.list tbody tr')).toContain('{"name":"Ada","tags":["Billing');
+  });
+
+  it('has a bar of one row on a phone, and nothing to scroll sideways', async () => {
+    for (const screen of ['tokens', 'see-as', 'applications', 'usage']) {
+      await page.setViewportSize({ width: 375, height: 720 });
+      await page.goto(`${vault.url}/ui/${screen}`);
+      await page.waitForSelector('main h1', { state: 'attached' });
+      await page.waitForLoadState('networkidle');
+      expect([screen, await overflow(page)]).toEqual([screen, 0]);
+      const height = (selector: string) => page.$eval(selector, (bar) => bar.getBoundingClientRect().height);
+      expect(await height('nav')).toBeLessThanOrEqual(56);
+      if (screen === 'tokens') expect(await height('.list > header')).toBeLessThanOrEqual(56);
+      if (screen === 'tokens') expect(await findUnevenness(page)).toEqual([]);
+    }
+    await page.click('nav button:has-text("Menu")');
+    await page.click('nav a:has-text("Tokens")');
+    await page.waitForSelector('nav:not(.open) .at:has-text("Tokens")');
+  });
+
+  it('leaves room for the filter beside an application with a long name', async () => {
+    await show('see-as', 1280);
+    await page.selectOption('select[aria-label=Application]', { label: `${LONG} (private)` });
+    expect((await page.locator('.filter input').boundingBox())?.width).toBeGreaterThan(200);
+  });
+
+  it('lists five readers of a token, and the others behind a search', async () => {
+    await show('tokens', 1280);
+    await page.click('a.row');
+    const readers = page.locator('.pane table tbody tr');
+    await expect.poll(() => readers.count()).toBe(5);
+    await page.fill('.pane input[type=search]', 'reader-7');
+    await expect.poll(() => readers.allTextContents()).toEqual([expect.stringContaining('reader-7')]);
+  });
+
+  it('copies the id of a row', async () => {
+    await show('tokens', 1280);
+    await page.evaluate(() => {
+      const writeText = (text: string) => Promise.resolve(void Object.assign(globalThis, { copied: text }));
+      Object.defineProperty(navigator.clipboard, 'writeText', { value: writeText });
+    });
+    await page.click('.copy >> nth=0');
+    await page.waitForSelector('.toast:has-text("Copied")');
+    const id = await page.textContent('a.row');
+    expect([await page.evaluate(() => Reflect.get(globalThis, 'copied')), page.url()]).toEqual([
+      id,
+      expect.not.stringContaining('token='),
+    ]);
+  });
+});
+
+describe('the order and the selection', () => {
+  let page: Page;
+  beforeAll(async () => {
+    ({ page } = await openConsole(browser, vault));
+  });
+  afterAll(() => page.context().close());
+
+  it('shows the oldest first, page by page', async () => {
+    const ids = () => page.$$eval('a.row', (rows) => rows.map(({ textContent }) => textContent));
+    await page.waitForSelector('footer:has-text("1–50 of 240")');
+    const [newest] = await ids();
+    await page.click('thead a');
+    await page.waitForSelector('caption:has-text("oldest first")', { state: 'attached' });
+    await expect.poll(async () => (await ids())[0]).not.toBe(newest);
+    for (let at = 51; at <= 201; at += 50) {
+      await page.click('footer button:has-text("Newer")');
+      await page.waitForSelector(`footer:has-text("${at}–")`);
+    }
+    expect((await ids()).at(-1)).toBe(newest);
+    await page.click('thead a');
+    await page.waitForSelector('footer:has-text("1–50 of 240")');
+    expect((await ids())[0]).toBe(newest);
+  });
+
+  it('exports the selected tokens, masked, and deletes them', async () => {
+    await page.goto(`${vault.url}/ui/tokens?q=type:card`);
+    await page.waitForSelector('footer:has-text("of 60")');
+    await page.check('.check input >> nth=1');
+    await page.focus('a.row >> nth=2');
+    await page.keyboard.press('x');
+    await page.waitForSelector('.tools:has-text("2 tokens selected")');
+    expect(await findUnevenness(page)).toEqual([]);
+    expect(await findBarriers(page)).toEqual([]);
+    const download = page.waitForEvent('download');
+    await page.click('button:has-text("Export, masked")');
+    const saved: readonly { readonly data: object }[] = JSON.parse(
+      await readFile(await (await download).path(), 'utf8'),
+    );
+    expect(saved.map(({ data }) => data)).toEqual(
+      Array(2).fill({ number: 'XXXXXXXXXXXX9611', expiration_month: 6, expiration_year: 2030 }),
+    );
+    await page.click('.tools button.danger');
+    await page.fill('dialog input', '2 tokens');
+    await page.click('dialog button.danger');
+    await page.waitForSelector('footer:has-text("of 58")');
+    expect(await page.locator('.tools').count()).toBe(0);
+  });
+});
+
+describe('a filter', () => {
+  let page: Page;
+  let asked: readonly string[];
+  beforeAll(async () => {
+    ({ page, asked } = await openConsole(browser, vault));
+  });
+  afterAll(() => page.context().close());
+
+  async function filter(text: string): Promise<void> {
+    await page.fill('.filter input', text);
+    await page.keyboard.press('Enter');
+  }
+
+  it.each([
+    ['type:nothing', 'position 6: unknown type'],
+    ['colour:red', 'position 1: unknown field'],
+    ['type:card AND', 'expected FIELD:VALUE'],
+  ])('that is invalid (%s) shows an error at once', async (text, message) => {
+    await filter(text);
+    await page.waitForSelector(`.wrong:has-text("${message}")`);
+  });
+
+  it('sends what a list can filter to the list, and the rest to the search', async () => {
+    const list = (query: string) => `/ui/api/v2/tokens?${query}&transform=mask&size=50`;
+    const queries = [
+      ['type:card customer=42', list('type=card&metadata.customer=42')],
+      ['container:/pci/* AND (type:card OR type:bank)', list('container=/pci/&type=card&type=bank')],
+      ['type:card NOT metadata.customer:7', '/ui/api/v2/tokens/search'],
+      ['created_at:[2020-01-01 TO *] type:card', '/ui/api/v2/tokens/search'],
+    ] as const;
+    for (const [typed, path] of queries) {
+      const before = asked.length;
+      await filter(typed);
+      await page.waitForSelector('footer:has-text("1–50 of 58")');
+      const paths = asked.slice(before).map((each) => decodeURIComponent(each.slice(vault.url.length)));
+      expect(paths).toContain(path);
+      await filter('');
+      await page.waitForSelector('footer:has-text("1–50 of 238")');
+    }
+  });
+
+  it('is the address of the list', async () => {
+    await filter('type:card customer=42');
+    await page.waitForSelector('footer:has-text("of 58")');
+    const saved = page.url();
+    await page.goto(`${vault.url}/ui/tokens`);
+    await page.goto(saved);
+    await page.waitForSelector('footer:has-text("of 58")');
+    expect(await page.inputValue('.filter input')).toBe('type:card metadata.customer:42');
+  });
+
+  it('opens the token or the application that has a pasted id', async () => {
+    const { data } = await vault.client.listTokens({ query: { type: ['card'], size: 1 } });
+    const applications = await vault.management.listApplications({ query: { size: 1 } });
+    const [token, application] = [data[0]?.id ?? '', applications.data[0]?.id ?? ''];
+    await filter(token);
+    await page.waitForSelector(`.pane h2:has-text("${token}")`);
+    await filter(application);
+    await page.waitForSelector('h1:has-text("Applications")');
+    await page.waitForSelector('.pane h2:has-text("reader-11")');
+    await page.goto(`${vault.url}/ui/tokens`);
+    await filter(NEVER);
+    await page.waitForSelector('.empty:has-text("No token matches")');
+  });
+
+  it('finds a pasted fingerprint', async () => {
+    const { data } = await vault.client.listTokens({ query: { type: ['bank'], size: 1 } });
+    await filter(data[0]?.fingerprint ?? '');
+    await page.waitForSelector('footer:has-text("1–1 of 1")');
+    expect(page.url()).toContain('q=fingerprint%3A');
+  });
+
+  it('completes fields, types and dates', async () => {
+    await page.fill('.filter input', '');
+    await page.focus('.filter input');
+    await page.keyboard.type('ty');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('ca');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    expect(await page.inputValue('.filter input')).toBe('type:card');
+    await page.keyboard.type(' created_at:');
+    await page.keyboard.press('Tab');
+    expect(await page.inputValue('.filter input')).toMatch(/^type:card created_at:\[\d{4}-\d\d-\d\d TO \*\]$/);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('footer:has-text("of 58")');
+  });
+
+  it('says how cards get a search index when four digits find none', async () => {
+    await filter('9611');
+    await page.waitForSelector('.empty:has-text("{{ data.number | last4 }}")');
+    expect(page.url()).not.toContain('9611');
+  });
+
+  it('by a value leaves the address, the requests and, at Lock, the memory', { timeout: 120_000 }, async () => {
+    const value = '123-45-1009';
+    await filter(value);
+    // Other ways to wait keep elements, or their text, in memory.
+    await expect.poll(() => page.locator('.list tbody tr').count()).toBe(1);
+    expect([page.url(), ...asked].filter((each) => each.includes(value))).toEqual([]);
+    // The control: the filter is in memory while it is shown.
+    expect(await heapOf(page)).toContain(value);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+l');
+    await page.locator('main.locked').waitFor();
+    await expect.poll(async () => (await heapOf(page)).includes(value)).toBe(false);
+  });
+
+  it('that needs token:search says so', async () => {
+    const context = await browser.newContext();
+    const limited = await context.newPage();
+    await limited.route('**/ui/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.text()).replaceAll('token:search', 'token:use') });
+    });
+    await limited.goto(vault.ui);
+    await limited.waitForSelector('a.row');
+    await limited.fill('.filter input', 'NOT type:card');
+    await limited.keyboard.press('Enter');
+    await limited.waitForSelector('.wrong:has-text("needs a key with token:search")');
+    await limited.fill('.filter input', 'type:card customer=42');
+    await limited.keyboard.press('Enter');
+    await limited.waitForSelector('footer:has-text("of 58")');
+    await context.close();
+  });
+});
