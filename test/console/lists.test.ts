@@ -67,6 +67,10 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
         for (const part of [cell, ...cell.querySelectorAll('*:not(svg, path)')])
           sizes.add(getComputedStyle(part).fontSize);
       });
+      const masked = [...row.querySelectorAll('td > code')].filter(({ textContent }) =>
+        textContent?.startsWith('••••'),
+      );
+      if (masked.some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)) wrong.add('a masked value is cut');
       const end = row.querySelector('.id > :last-child');
       const cell = row.querySelector('th');
       const next = cell?.querySelector('.copy') ?? cell?.nextElementSibling;
@@ -116,6 +120,7 @@ describe('a list with long values', () => {
     ['.id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
     ['.rows .row', { maxWidth: 'none', width: '30rem' }, 'the end of an id is cut'],
     ['.list td > code', { fontSize: '20px' }, '3 sizes of type'],
+    ['.list td > code', { width: '60px' }, 'a masked value is cut'],
   ])('control: %s with %o', async (selector, style, fault) => {
     await show('tokens', 1024);
     await page.evaluate(

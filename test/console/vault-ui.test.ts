@@ -63,7 +63,7 @@ async function firstPage(link: string): Promise<readonly string[]> {
   const rows = await page.$$eval('tbody tr', (all) =>
     all.map((row) =>
       [...row.querySelectorAll('td, th')]
-        .slice(0, 4)
+        .slice(1, 5)
         .map(({ textContent }) => textContent)
         .join(' '),
     ),
@@ -80,7 +80,7 @@ const DAEMONS: readonly (readonly [what: string, serve: readonly string[], ui: r
 ];
 
 describe('vault ui shows the first page', () => {
-  const PAGE = ['card-3', 'card-2', 'card-1'].map((id) => `${id} card XXXXXXXXXXXX4242 /pci/high/`);
+  const PAGE = ['card-3', 'card-2', 'card-1'].map((id) => `${id} card •••• 4242 /pci/high/`);
 
   it('of a file', async () => {
     const { link, end } = await startUi(['--file', FILE, ...KEYS]);

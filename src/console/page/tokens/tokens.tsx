@@ -92,7 +92,7 @@ function TokenList({ filter, here }: ListOptions) {
             { head: 'Id', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
             { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
             { head: 'Data, masked', show: codeOf(dataOf), titleOf: dataOf },
-            { head: 'Containers', show: codeOf(containersOf), titleOf: containersOf, rank: 'extra' },
+            { head: 'Containers', show: codeOf(containersOf), titleOf: containersOf, rank: 'less' },
             { head: 'Metadata', show: codeOf(metadataOf), titleOf: metadataOf, rank: 'wide' },
             {
               head: (
