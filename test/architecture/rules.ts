@@ -114,6 +114,7 @@ const LAYERS: readonly Layer[] = [
       'src/contract/',
       'src/client/create-client.ts',
       'src/client/request-path.ts',
+      'src/client/shell-word.ts',
       'src/core/access/explain-access.ts',
       'src/core/access/grants.ts',
     ],

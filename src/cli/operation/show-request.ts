@@ -1,5 +1,6 @@
 import { parseAddress } from '../../client/http-transport.ts';
 import { headerPrefixOf, requestOf } from '../../client/remote.ts';
+import { shellWord } from '../../client/shell-word.ts';
 import type { Call } from '../../contract/call.ts';
 import { Fault } from '../../core/fault.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
@@ -81,11 +82,6 @@ function addressWords({ url, caFile }: RequestTarget, path: string): readonly [w
   const socket = connection.socketPath === undefined ? [] : ['--unix-socket', shellWord(connection.socketPath)];
   const trusted = secure && caFile !== undefined ? ['--cacert', shellWord(caFile)] : [];
   return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket, ...trusted], shellWord(whole)];
-}
-
-/** Returns a word quoted for a POSIX shell. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Escapes control characters in JSON. Keeps line ends and tabs, which JSON allows and the quotes protect. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { reload } from './loaded.ts';
 import { Wrong } from './parts/pieces.tsx';
-import { actingAs, addKey, type HeldIdentity, isAddingKey, nameOf } from './session.ts';
+import { actingAs, addKey, type HeldIdentity, isAddingKey, keyName } from './session.ts';
 
 /**
  * Shows whose key the console uses, the choice among several, and a field to paste another one. The server half keeps
@@ -44,7 +44,7 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
             <option value="">each of {identities.length} keys, as needed</option>
             {identities.map((each) => (
               <option key={each.n} value={each.n}>
-                {nameOf(each)}
+                {keyName(each)}
                 {each.ended && ': no longer works'}
               </option>
             ))}
@@ -72,7 +72,7 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
 function KeyName({ of }: { readonly of: HeldIdentity }) {
   return (
     <b title={of.id}>
-      {nameOf(of)}
+      {keyName(of)}
       {of.ended && ': no longer works'}
     </b>
   );

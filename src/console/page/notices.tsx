@@ -1,7 +1,7 @@
 import type { Permission } from '../../contract/permissions.ts';
 import { outage, tryNow } from './outage.ts';
 import { CopyButton } from './parts/pieces.tsx';
-import { forgetKeys, type HeldIdentity, isAddingKey, nameOf, type SessionState } from './session.ts';
+import { forgetKeys, type HeldIdentity, isAddingKey, keyName, type SessionState } from './session.ts';
 
 /** Shows that the vault does not answer, and counts the seconds to the next try. */
 export function OutageLine() {
@@ -25,7 +25,7 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
   return (
     <div class="notice" role="status">
       <span>
-        The API key of <b>{ended.map(nameOf).join(' and ')}</b> no longer works: it was deleted or regenerated, or has
+        The API key of <b>{ended.map(keyName).join(' and ')}</b> no longer works: it was deleted or regenerated, or has
         expired.
       </span>{' '}
       <button type="button" onClick={() => (isAddingKey.value = true)}>

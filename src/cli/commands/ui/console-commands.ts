@@ -1,10 +1,10 @@
 import path from 'node:path';
+import { shellWord } from '../../../client/shell-word.ts';
 import type { ConsoleCommands } from '../../../console/console.ts';
 import type { ConsoleKey } from '../../../console/identities.ts';
 import { namedCredential, readApiKey } from '../../credential/read-credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
 import { locationOf, type Target } from '../../flags/target.ts';
-import { shellWord } from '../../operation/show-request.ts';
 
 /** Returns a flag with its value, quoted for a shell. Returns no words without a value. */
 const words = (flag: string, value: string | undefined): readonly string[] =>

@@ -1,4 +1,5 @@
 import { requestPath } from '../../../client/request-path.ts';
+import { shellWord } from '../../../client/shell-word.ts';
 import { commandWords, OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
 import type { Permission } from '../../../contract/permissions.ts';
 import { type About, type HeldIdentity, holdersOf, identitiesInUse, session } from '../session.ts';
@@ -104,7 +105,7 @@ export function curlOf({ operation, params = {}, query = {}, body }: ShownCall):
       ? Object.entries(given).map(([key, text]) => [`${name}.${key}`, text] as const)
       : each(given).map((text) => [name, text] as const),
   );
-  const base = socket === undefined ? url.replace(/\/+$/, '') : 'http://localhost';
+  const base = socket === undefined ? url.replace(/\/+$/, '') : 'localhost';
   const address = shellWord(base + requestPath(path, params, pairs, encodeURIComponent));
   const key = keyOf(row);
   const file = key?.flag?.replace('--api-key-file ', '');
@@ -155,9 +156,4 @@ function each(value: Value): readonly string[] {
 
 function isRecord(value: Value): value is Readonly<Record<string, string>> {
   return typeof value === 'object' && !Array.isArray(value);
-}
-
-/** Quotes a word for a POSIX shell, if necessary. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
