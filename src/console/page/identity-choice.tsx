@@ -41,7 +41,7 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
               reload();
             }}
           >
-            <option value="">each of {identities.length} keys, as needed</option>
+            <option value="">{identities.length} keys, as needed</option>
             {identities.map((each) => (
               <option key={each.n} value={each.n}>
                 {keyName(each)}

@@ -59,20 +59,20 @@ export function NeedsKey({ name, permission }: { readonly name: string; readonly
 
 /** Shows how to open the console again. */
 export function WayBack({ commands }: Extract<SessionState, { readonly kind: 'locked' }>) {
-  const ui = commands === undefined || commands.vault !== undefined ? (commands?.console ?? 'vault ui') : undefined;
-  const isDev = commands === undefined || commands.vault === undefined;
+  const isDev = commands !== undefined && commands.vault === undefined;
+  const ui = commands?.console ?? 'vault ui';
   return (
     <>
       <p>To come back:</p>
-      {ui !== undefined && (
+      {!isDev && (
         <p>
-          run <code>{ui}</code> <CopyButton text={ui} /> and allow this browser,
+          Run <code>{ui}</code> <CopyButton text={ui} /> and open its link.
         </p>
       )}
-      {isDev && (
+      {(isDev || commands === undefined) && (
         <p>
-          {ui === undefined ? '' : 'or '}open the link again that{' '}
-          <code>{commands?.console ?? 'vault serve --dev'}</code> printed as <code>ui</code>.
+          For a dev daemon, open the link again that <code>{isDev ? commands.console : 'vault serve --dev'}</code>{' '}
+          printed as <code>ui</code>.
         </p>
       )}
     </>
