@@ -84,6 +84,22 @@ describe('the list', () => {
     await page.context().close();
   });
 
+  it('shows entries between two times, and says how many calls they are', async () => {
+    const { data } = await vault.management.listLogs({ query: { size: 100 } });
+    const newest = data[0]?.created_at ?? '';
+    const { page } = await openAudit('?live=off');
+    await page.waitForSelector(`footer:has-text("entries in ")`);
+    expect(await page.locator(ROWS).first().innerText()).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
+    const past = new Date(Date.parse(newest) - 3_600_000).toISOString().slice(0, 19);
+    await page.fill('[name=To]', past);
+    await page.waitForSelector('.empty:has-text("No entry matches")');
+    await page.click('text=Show all entries');
+    await page.fill('[name=From]', past);
+    await page.waitForSelector(ROWS);
+    expect(new URL(page.url()).searchParams.get('since')).toBe(`${past}.000Z`);
+    await page.context().close();
+  });
+
   it('turns its pages', async () => {
     const { page } = await openAudit();
     const first = await firstRow(page);

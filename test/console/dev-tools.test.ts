@@ -295,6 +295,14 @@ describe('the screen', () => {
       page.$$eval('main *', (all) => Math.max(...all.map((each) => each.getBoundingClientRect().right)));
     expect(await overflow(page)).toBe(0);
     expect(await right()).toBeLessThanOrEqual(320);
+    const gap = () =>
+      page.evaluate(() => {
+        const [above, below] = ['.controls section:last-child', '.requests'].map((each) =>
+          document.querySelector(each)?.getBoundingClientRect(),
+        );
+        return (below?.top ?? 999) - (above?.bottom ?? 0);
+      });
+    expect(Math.abs(await gap())).toBeLessThanOrEqual(2);
     await page.evaluate(() => document.querySelector('.controls')?.append('x'.repeat(99)));
     expect(await page.evaluate(() => document.querySelector('.controls')?.scrollWidth ?? 0)).toBeGreaterThan(320);
     await page.setViewportSize({ width: 1280, height: 720 });

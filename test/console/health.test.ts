@@ -30,7 +30,14 @@ it('shows readiness, file and keys of the vault', async () => {
   await page.waitForSelector('.card:nth-child(2) dd:has-text("vault.db")');
   await page.waitForSelector('.card:nth-child(3) td:has-text("key file current")');
   const text = await page.textContent('main');
-  for (const part of ['Version0.1.0', 'Tokens120', 'KB', 'Format1', '0 records left to reseal', 'vault backup']) {
+  for (const part of [
+    'Version0.1.0',
+    'Tokens120',
+    'KB',
+    'Format1',
+    '0 records left to reseal',
+    'This vault is temporary',
+  ]) {
     expect(text).toContain(part);
   }
   expect(complaints).toEqual([]);

@@ -67,6 +67,29 @@ describe('a new token', () => {
     await page.context().close();
   });
 
+  it('of a card or a bank account has a field for each member beside the JSON', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(`${vault.url}/ui/tokens?draft=new`);
+    await page.waitForSelector('[name=data]');
+    expect(await page.locator('.data-fields').count()).toBe(0);
+    await page.selectOption('#field-type', 'card');
+    await page.fill('[name=number]', '4242424242424242');
+    await page.fill('[name=expiration_month]', '12');
+    expect(JSON.parse(await page.inputValue('[name=data]'))).toEqual({
+      number: '4242424242424242',
+      expiration_month: 12,
+    });
+    await page.fill('[name=data]', '{"number": "4000000000000002"}');
+    expect(await page.inputValue('[name=number]')).toBe('4000000000000002');
+    expect(await page.inputValue('[name=expiration_month]')).toBe('');
+    await page.selectOption('#field-type', 'bank');
+    expect(await page.locator('.data-fields label').allInnerTexts()).toEqual(['Routing number', 'Account number']);
+    expect(await page.getAttribute('label:has-text("Routing number")', 'title')).toBe('routing_number');
+    await page.fill('[name=data]', 'no JSON');
+    expect(await page.locator('.data-fields').count()).toBe(0);
+    await page.context().close();
+  });
+
   it('has the value of each field', async () => {
     const page = await open('draft=new');
     await draft(page, {
@@ -206,7 +229,7 @@ describe('a token', () => {
   it('is changed by the patch that the form shows', async () => {
     const { page } = await openConsole(browser, vault);
     await page.goto(`${vault.url}/ui/tokens?token=item-0001`);
-    await page.waitForSelector('.writes');
+    await page.waitForSelector('.pane .actions button');
     await page.keyboard.press('e');
     await page.waitForSelector('.draft');
     expect(await page.isDisabled('.draft button.main')).toBe(true);
@@ -234,7 +257,7 @@ describe('a token', () => {
   it('is deleted after its id is typed', async () => {
     const { page } = await openConsole(browser, vault);
     await page.goto(`${vault.url}/ui/tokens?token=item-0003`);
-    await page.click('.writes >> text=Delete');
+    await page.click('.pane .actions >> text=Delete');
     await page.keyboard.type('item-0003');
     await page.keyboard.press('Enter');
     await page.waitForSelector('.pane', { state: 'detached' });

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { reload } from './loaded.ts';
 import { Wrong } from './parts/pieces.tsx';
-import { actingAs, addKey, type HeldIdentity, isAddingKey, nameOfKey } from './session.ts';
+import { actingAs, addKey, type HeldIdentity, isAddingKey, keyName } from './session.ts';
 
 /**
  * Shows whose key the console uses, the choice among several, and a field to paste another one. The server half keeps
@@ -41,10 +41,10 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
               reload();
             }}
           >
-            <option value="">each of {identities.length} keys, as needed</option>
+            <option value="">{identities.length} keys, as needed</option>
             {identities.map((each) => (
               <option key={each.n} value={each.n}>
-                {nameOfKey(each)}
+                {keyName(each)}
                 {each.ended && ': no longer works'}
               </option>
             ))}
@@ -72,7 +72,7 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
 function KeyName({ of }: { readonly of: HeldIdentity }) {
   return (
     <b title={of.id}>
-      {nameOfKey(of)}
+      {keyName(of)}
       {of.ended && ': no longer works'}
     </b>
   );

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { outage } from './outage.ts';
 
 /** The state of loaded data. An earlier value stays until the new one arrives. */
 export interface Loaded<T> {
@@ -27,7 +28,11 @@ export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSi
     const controller = new AbortController();
     ask(controller.signal).then(
       (value) => controller.signal.aborted || setAnswer({ asked, value }),
-      (error: unknown) => controller.signal.aborted || setAnswer({ asked, error: messageOf(error) }),
+      (error: unknown) => {
+        if (controller.signal.aborted) return;
+        // During an outage, keep what is shown.
+        setAnswer((before) => (outage.peek() ? { ...before, asked } : { asked, error: messageOf(error) }));
+      },
     );
     return () => controller.abort();
   }, [asked]);

@@ -1,7 +1,7 @@
 import type { Permission } from '../../contract/permissions.ts';
 import { outage, tryNow } from './outage.ts';
 import { CopyButton } from './parts/pieces.tsx';
-import { forgetKeys, type HeldIdentity, isAddingKey, nameOfKey, type SessionState } from './session.ts';
+import { forgetKeys, type HeldIdentity, isAddingKey, keyName, type SessionState } from './session.ts';
 
 /** Shows that the vault does not answer, and counts the seconds to the next try. */
 export function OutageLine() {
@@ -25,8 +25,8 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
   return (
     <div class="notice" role="status">
       <span>
-        The API key of <b>{ended.map(nameOfKey).join(' and ')}</b> no longer works: it was deleted or regenerated, or
-        has expired.
+        The API key of <b>{ended.map(keyName).join(' and ')}</b> no longer works: it was deleted or regenerated, or has
+        expired.
       </span>{' '}
       <button type="button" onClick={() => (isAddingKey.value = true)}>
         Add a key
@@ -59,20 +59,20 @@ export function NeedsKey({ name, permission }: { readonly name: string; readonly
 
 /** Shows how to open the console again. */
 export function WayBack({ commands }: Extract<SessionState, { readonly kind: 'locked' }>) {
-  const ui = commands === undefined || commands.vault !== undefined ? (commands?.console ?? 'vault ui') : undefined;
-  const isDev = commands === undefined || commands.vault === undefined;
+  const isDev = commands !== undefined && commands.vault === undefined;
+  const ui = commands?.console ?? 'vault ui';
   return (
     <>
       <p>To come back:</p>
-      {ui !== undefined && (
+      {!isDev && (
         <p>
-          run <code>{ui}</code> <CopyButton text={ui} /> and allow this browser,
+          Run <code>{ui}</code> <CopyButton text={ui} /> and open its link.
         </p>
       )}
-      {isDev && (
+      {(isDev || commands === undefined) && (
         <p>
-          {ui === undefined ? '' : 'or '}open the link again that{' '}
-          <code>{commands?.console ?? 'vault serve --dev'}</code> printed as <code>ui</code>.
+          For a dev daemon, open the link again that <code>{isDev ? commands.console : 'vault serve --dev'}</code>{' '}
+          printed as <code>ui</code>.
         </p>
       )}
     </>

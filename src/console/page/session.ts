@@ -238,7 +238,7 @@ export function holdersOf(permission: Permission): readonly HeldIdentity[] {
 export const isHeld = (permission: Permission): boolean => holdersOf(permission).length > 0;
 
 /** Returns the name of a key: its application, else its source. */
-export function nameOfKey({ name, type, source, id }: HeldIdentity): string {
+export function keyName({ name, type, source, id }: HeldIdentity): string {
   if (name !== undefined) return `${name} (${type})`;
   return id === undefined ? source : `${source} (${id.slice(0, 8)}…)`;
 }

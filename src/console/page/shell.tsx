@@ -79,9 +79,9 @@ function Open({ about }: { readonly about: About }) {
       <main key={screen} class={outage.value === undefined ? undefined : 'outage'}>
         <OutageLine />
         <EndedKeys identities={about.identities} />
-        <fieldset class="content" aria-label="Screen" disabled={outage.value !== undefined}>
+        <div class="content" inert={outage.value !== undefined}>
           {current === undefined ? <NoScreen /> : <Screen of={current} />}
-        </fieldset>
+        </div>
       </main>
       <KeyList screens={shown} />
       <Palette screens={shown} />

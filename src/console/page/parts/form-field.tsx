@@ -52,7 +52,7 @@ export function FormField({
   return (
     <div class="field">
       <label for={id} title={label === undefined ? name : undefined}>
-        {label ?? labelOf(name)}
+        {label ?? inWords(name)}
       </label>
       {rows === undefined ? <input {...(control as object)} /> : <textarea {...control} rows={rows} />}
       {children}
@@ -65,7 +65,7 @@ export function FormField({
 }
 
 /** Returns the name of a member in words: `Fingerprint expression`. */
-export function labelOf(member: string): string {
+export function inWords(member: string): string {
   const words = member.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -18,9 +18,10 @@ export function Time({ at }: { readonly at: string | undefined }) {
 
 /** Shows a time with its date and zone, and relative to the clock of the vault. */
 export function When({ at }: { readonly at: string }) {
+  const [date, ...time] = exactTime(at).split(' ');
   return (
     <span class="when">
-      {exactTime(at)}{' '}
+      <span>{date}</span> <span>{time.join(' ')}</span>{' '}
       <span class="soft">
         (<Time at={at} />)
       </span>

@@ -3,7 +3,7 @@ import { showsMore } from '../../../core/access/grants.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
-import { actingAs, type HeldIdentity, holdersOf, isHeld, nameOfKey } from '../session.ts';
+import { actingAs, type HeldIdentity, holdersOf, isHeld, keyName } from '../session.ts';
 import { explainOwn } from '../vault.ts';
 
 /** The access of the console's own key to a token, as the vault explains it. */
@@ -48,7 +48,7 @@ export function OwnView({ id, access: { value, error, isLoading } }: OwnOptions)
     <section class="own">
       <h3>{actingAs.value === undefined ? 'Your key' : 'The chosen key'}</h3>
       <p>
-        <b class="whole">{nameOfKey(key)}</b> sees <Sees as={read.transform} /> <span class="note">{read.reason}</span>
+        <b class="whole">{keyName(key)}</b> sees <Sees as={read.transform} /> <span class="note">{read.reason}</span>
       </p>
       {read.transform === 'reveal' ? <Reveal id={id} as={key.n} /> : isHeld('application:read') && <OthersNote />}
     </section>

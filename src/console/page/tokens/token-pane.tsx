@@ -24,7 +24,7 @@ export function TokenPane({ id, closed, change }: PaneOptions) {
       title={<code>{id}</code>}
       subject={id}
       closed={closed}
-      actions={<TokenActions id={id} closed={closed} change={change} />}
+      actions={token.error === undefined && <TokenActions id={id} closed={closed} change={change} />}
     >
       <Wrong>{token.error}</Wrong>
       {token.value !== undefined && !token.isLoading && (
