@@ -191,10 +191,10 @@ export async function consolePage({ rounds, tokens, cache }: ConsoleOptions): Pr
         const met = paint_ms <= TARGETS.paint_ms && paint_ms <= 2 * bare_ms;
         const filters = [
           'type:card',
-          'in:/pci/',
+          'container:/pci/*',
           'customer=customer-00000500',
           `id:${ids[0]}`,
-          'find:4242424242424242',
+          'data:4242424242424242',
         ];
         return [
           line('console', 'first-paint', { paint_ms, most: TARGETS.paint_ms, met, bare_ms, ...stated }),

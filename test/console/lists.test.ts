@@ -67,9 +67,7 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
         for (const part of [cell, ...cell.querySelectorAll('*:not(svg, path)')])
           sizes.add(getComputedStyle(part).fontSize);
       });
-      const masked = [...row.querySelectorAll('td > code')].filter(({ textContent }) =>
-        textContent?.startsWith('••••'),
-      );
+      const masked = [...row.querySelectorAll('td')].filter(({ textContent }) => textContent?.startsWith('••••'));
       if (masked.some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)) wrong.add('a masked value is cut');
       const end = row.querySelector('.id > :last-child');
       const cell = row.querySelector('th');
@@ -115,12 +113,12 @@ describe('a list with long values', () => {
 
   it.each([
     ['.list tbody td', { whiteSpace: 'normal', height: '200px' }, 'a row of'],
-    ['.list td > code', { whiteSpace: 'normal', overflowWrap: 'anywhere', width: '30px' }, 'has two lines'],
+    ['.list td.code', { whiteSpace: 'normal', overflowWrap: 'anywhere' }, 'has two lines'],
     ['.list tbody tr', { display: 'flex' }, 'is not aligned'],
     ['.id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
     ['.rows .row', { maxWidth: 'none', width: '30rem' }, 'the end of an id is cut'],
-    ['.list td > code', { fontSize: '20px' }, '3 sizes of type'],
-    ['.list td > code', { width: '60px' }, 'a masked value is cut'],
+    ['.list td.code', { fontSize: '20px' }, '3 sizes of type'],
+    ['.list td.code', { letterSpacing: '4px' }, 'a masked value is cut'],
   ])('control: %s with %o', async (selector, style, fault) => {
     await show('tokens', 1024);
     await page.evaluate(
@@ -133,12 +131,12 @@ describe('a list with long values', () => {
   });
 
   it.each([
-    ['card', '•••• 9611 · 06/2030'],
-    ['bank', '•••• 1059 · 021000021'],
-    ['social_security_number', '•••• 1059'],
+    ['card', /^•••• 9611 · 06\/2030$/],
+    ['bank', /^•••• 10\d\d · 021000021$/],
+    ['social_security_number', /^•••• 10\d\d$/],
   ])('shows a %s as %s', async (type, text) => {
     await show(`tokens?q=type:${type}`, 1280);
-    expect(await page.locator('.list tbody tr').first().locator('td', { hasText: '••••' }).textContent()).toBe(text);
+    expect(await page.locator('.list tbody tr').first().locator('td', { hasText: '••••' }).textContent()).toMatch(text);
   });
 
   it('shows other data as JSON', async () => {

@@ -28,7 +28,7 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING }: Filte
   async function submit(event: Event) {
     event.preventDefault();
     try {
-      go(await apply(value.trim()));
+      go(await apply((field.current?.value ?? value).trim()));
     } catch (error) {
       toast(messageOf(error));
     }

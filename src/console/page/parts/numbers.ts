@@ -27,7 +27,7 @@ export function relativeTime(ms: number): string {
 }
 
 /** Formats a time relative to now with a short unit: `5 min ago`. */
-export function briefTime(ms: number): string {
+export function shortTime(ms: number): string {
   return relativeTime(ms).replace(
     /(\d) (second|minute|hour|day|month|year)s?/,
     (_, digit, unit) => `${digit} ${SHORT[unit]}`,

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
 import { outage } from '../outage.ts';
-import { briefTime, exactTime, relativeTime } from './numbers.ts';
+import { exactTime, relativeTime, shortTime } from './numbers.ts';
 import { toast } from './toast.tsx';
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
@@ -34,14 +34,9 @@ export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' |
   return <span class={`sees ${as}`}>{as}</span>;
 }
 
-/** Shows a time relative to the clock of the vault in a narrow column: `5 min ago`. */
-export function BriefTime({ at }: { readonly at: string | undefined }) {
-  return at === undefined ? null : (
-    <time dateTime={at} title={at}>
-      {briefTime(Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0))}
-    </time>
-  );
-}
+/** Returns a time relative to the clock of the vault, for a narrow column: `5 min ago`. */
+export const briefTime = (at: string | undefined): string =>
+  at === undefined ? '' : shortTime(Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0));
 
 export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined }) {
   return (

@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly show: (row: Row) => ComponentChildren;
   /** Returns the whole text of a cell that may be cut. */
   readonly titleOf?: (row: Row) => string | undefined;
+  /** Whether the cells are code. */
+  readonly isCode?: boolean;
   /** The width: that of a short time, of a type, or of a UUID in a wide list. Other columns share what remains. */
   readonly size?: 'short' | 'medium' | 'long';
   /** Which lists have the column: all but the narrowest (`extra`) and narrow ones (`less`), or only wide ones. */
@@ -110,7 +112,7 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
               )}
               <th scope="row">
                 <a
-                  class="row"
+                  class={first?.isCode ? 'row id code' : 'row'}
                   href={hrefOf(row)}
                   title={first?.titleOf?.(row)}
                   tabIndex={index === at ? 0 : -1}
@@ -126,15 +128,11 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
                     tabIndex={-1}
                     aria-label={`Copy ${idOf(row)}`}
                     onClick={() => copy(idOf(row))}
-                  >
-                    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
-                      <path d="M5.5 5.5h8v9h-8zM3 11V2h7.5" fill="none" stroke="currentColor" stroke-width="1.4" />
-                    </svg>
-                  </button>
+                  />
                 )}
               </th>
-              {others.map(({ show, titleOf, rank, size }, index) => (
-                <td key={index} class={classOf(rank, size)} title={titleOf?.(row)}>
+              {others.map(({ show, titleOf, rank, size, isCode }, index) => (
+                <td key={index} class={classOf(rank, size, isCode && 'code')} title={titleOf?.(row)}>
                   {show(row)}
                 </td>
               ))}
@@ -150,7 +148,7 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
 const isPlain = ({ target }: Event): boolean =>
   target instanceof Element && target.closest('a, button, .check') === null;
 
-const classOf = (...names: readonly (string | undefined)[]): string => names.filter(Boolean).join(' ');
+const classOf = (...names: readonly (string | false | undefined)[]): string => names.filter(Boolean).join(' ');
 
 interface CheckOptions {
   readonly label: string;

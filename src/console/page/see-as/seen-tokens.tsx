@@ -63,10 +63,17 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
           open={token}
           hasCopy
           columns={[
-            { head: 'Token', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
+            {
+              head: 'Token',
+              show: ({ id }) => <TokenId id={id} />,
+              isCode: true,
+              titleOf: ({ id }) => id,
+              size: 'long',
+            },
             {
               head: 'Containers',
-              show: ({ containers = [] }) => <code>{containers.join('  ')}</code>,
+              show: ({ containers = [] }) => containers.join('  '),
+              isCode: true,
               titleOf: ({ containers = [] }) => containers.join('  '),
               rank: 'extra',
             },

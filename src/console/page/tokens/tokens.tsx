@@ -4,7 +4,7 @@ import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
-import { BriefTime, Key, Wrong } from '../parts/pieces.tsx';
+import { briefTime, Key, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
@@ -89,26 +89,34 @@ function TokenList({ filter, here }: ListOptions) {
           hasCopy
           selection={{ ids: selected, set: select }}
           columns={[
-            { head: 'Id', show: ({ id }) => <TokenId id={id} />, titleOf: ({ id }) => id, size: 'long' },
+            { head: 'Id', show: ({ id }) => <TokenId id={id} />, isCode: true, titleOf: ({ id }) => id, size: 'long' },
             { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
-            { head: 'Data, masked', show: codeOf(dataOf), titleOf: dataOf },
-            { head: 'Containers', show: codeOf(containersOf), titleOf: containersOf, rank: 'less' },
-            { head: 'Metadata', show: codeOf(metadataOf), titleOf: metadataOf, rank: 'wide' },
+            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf },
+            { head: 'Containers', show: containersOf, isCode: true, titleOf: containersOf, rank: 'less' },
+            { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
             {
               head: (
                 <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />
               ),
-              show: ({ created_at }) => <BriefTime at={created_at} />,
+              show: (token) => briefTime(token.created_at),
+              titleOf: (token) => token.created_at,
               rank: 'less',
               size: 'short',
             },
             {
               head: 'Changed',
-              show: ({ modified_at }) => <BriefTime at={modified_at} />,
+              show: (token) => briefTime(token.modified_at),
+              titleOf: (token) => token.modified_at,
               rank: 'widest',
               size: 'short',
             },
-            { head: 'Expires', show: ({ expires_at }) => <BriefTime at={expires_at} />, rank: 'wide', size: 'short' },
+            {
+              head: 'Expires',
+              show: (token) => briefTime(token.expires_at),
+              titleOf: (token) => token.expires_at,
+              rank: 'wide',
+              size: 'short',
+            },
           ]}
         />
       </div>
@@ -138,9 +146,6 @@ const metadataOf = ({ metadata = {} }: Token): string =>
   Object.entries(metadata)
     .map((pair) => pair.join('='))
     .join('  ');
-
-/** Shows a text of each token as code. */
-const codeOf = (textOf: (token: Token) => string) => (token: Token) => <code>{textOf(token)}</code>;
 
 /** Shows the order of a list, as a link to the reverse order. */
 function OrderLink({ order, href }: { readonly order: 'oldest' | undefined; readonly href: string }) {
