@@ -75,7 +75,7 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
         </button>
       </div>
       <p class="note">
-        Browser extensions and clipboard histories can read it. To write the next key to a file that only you can read:
+        Browser extensions and clipboard histories can read it. To write the next key to a private file:
       </p>
       <AsCommand of={command} />
     </dialog>

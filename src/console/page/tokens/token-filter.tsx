@@ -40,9 +40,9 @@ export function Filtered({ text, children }: FilteredOptions) {
   return filter.list === undefined && !isHeld('token:search') ? <Wrong>{NEEDS_SEARCH}</Wrong> : children(filter);
 }
 
-const FORGOTTEN = 'This filter contained a value, which the address does not keep. Type the filter again.';
+const FORGOTTEN = 'The address keeps no filter with a value. Type it again.';
 const NEEDS_SEARCH =
-  'This filter needs a key with token:search, and the console has none. Without it, a filter consists of the terms id: type: container:/…/* fingerprint: and metadata.KEY:, joined by AND.';
+  'This filter needs a key with token:search. Without one, join these terms by AND: id: type: container:/…/* fingerprint: metadata.KEY:';
 
 /** Resolves to the address of the token, or else of the application, with this UUID. */
 async function openOf(typed: string): Promise<string | undefined> {

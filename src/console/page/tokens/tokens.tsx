@@ -165,9 +165,8 @@ function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
         <p>No token matches the filter.</p>
         {filter.hasData && (
           <p>
-            Values are found only in search indexes, and cards have none by default. To find a card by its last four
-            digits, create it with <code>search_indexes</code> <code>{CARD_INDEX}</code>, or add it to a card:{' '}
-            <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
+            A search finds values only in search indexes, and cards have none by default. For the last four digits, add
+            one: <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
           </p>
         )}
         <p>

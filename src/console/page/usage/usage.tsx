@@ -80,8 +80,8 @@ export function Usage() {
               limit={included}
             />
             <p class="note">
-              A token is active in the month in which it is created or shown; deleted tokens count, too. The lists of
-              this console show tokens, so viewing them counts as use.
+              A token is active in the month in which it is created or shown, also by a list of this console. Deleted
+              tokens count, too.
             </p>
             <AsCommand of={{ operation: 'getActivity', query: { months: MONTHS } }} />
           </section>
