@@ -83,7 +83,7 @@ async function walk(page: Page): Promise<Seen> {
     if (Object.keys(told).length > 0) await page.keyboard.press(isLast ? '[' : ']');
     await page.waitForSelector(`footer:has-text("${first}–")`);
     const rows = await page.$$eval('tbody tr', (all) =>
-      all.map((row) => [row.querySelector('code')?.textContent ?? '', row.querySelector('.sees')?.textContent ?? '']),
+      all.map((row) => [row.querySelector('a.row')?.textContent ?? '', row.querySelector('.sees')?.textContent ?? '']),
     );
     Object.assign(told, Object.fromEntries(rows));
   }
