@@ -1,5 +1,5 @@
 import { wholeNumber } from '../parts/numbers.ts';
-import { When } from '../parts/pieces.tsx';
+import { ExactTime, Time } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import type { LogEvent, LogRow } from './log-events.ts';
 
@@ -21,7 +21,8 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
       hrefOf={({ position }) => hrefOf(position)}
       open={open}
       columns={[
-        { head: 'Time', show: ({ created_at }) => <When at={created_at} /> },
+        { head: 'Time', show: ({ created_at }) => <ExactTime at={created_at} />, size: 'time' },
+        { head: 'Age', show: ({ created_at }) => <Time at={created_at} />, size: 'short', rank: 'less' },
         { head: 'Actor', show: (event) => <Actor of={event} names={names} /> },
         { head: 'Operation', show: ({ operation }) => <OperationName of={operation} /> },
         { head: 'Entity', show: (event) => <Entities of={event} />, rank: 'extra' },

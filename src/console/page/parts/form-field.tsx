@@ -65,7 +65,7 @@ export function FormField({
 }
 
 /** Returns the name of a member in words: `Fingerprint expression`. */
-export function inWords(member: string): string {
+function inWords(member: string): string {
   const words = member.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

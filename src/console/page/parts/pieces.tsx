@@ -16,16 +16,20 @@ export function Time({ at }: { readonly at: string | undefined }) {
   );
 }
 
+/** Shows a time with its date and zone. */
+export function ExactTime({ at }: { readonly at: string }) {
+  return <span class="when">{exactTime(at)}</span>;
+}
+
 /** Shows a time with its date and zone, and relative to the clock of the vault. */
 export function When({ at }: { readonly at: string }) {
-  const [date, ...time] = exactTime(at).split(' ');
   return (
-    <span class="when">
-      <span>{date}</span> <span>{time.join(' ')}</span>{' '}
+    <>
+      <ExactTime at={at} />{' '}
       <span class="soft">
         (<Time at={at} />)
       </span>
-    </span>
+    </>
   );
 }
 

@@ -12,7 +12,7 @@ export interface Column<Row> {
   /** Whether the cells are code. */
   readonly isCode?: boolean;
   /** The width: that of a short time, of a type, or of a UUID in a wide list. Other columns share what remains. */
-  readonly size?: 'short' | 'medium' | 'long';
+  readonly size?: 'short' | 'medium' | 'long' | 'time';
   /** Which lists have the column: all but the narrowest (`extra`) and narrow ones (`less`), or only wide ones. */
   readonly rank?: 'extra' | 'less' | 'wide' | 'widest';
 }
