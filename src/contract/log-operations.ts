@@ -138,7 +138,7 @@ export const LOG_OPERATIONS = {
       keyHolder: true,
       exactTimes: true,
       emptyNote:
-        'no entries; masked reads are recorded only at --audit all, and denials and reveals not at --audit mutations',
+        'no entries; --entity takes an id; only --audit all records masked reads, and --audit mutations no denials or reveals',
       columns: [
         'created_at',
         'operation',
@@ -156,7 +156,7 @@ export const LOG_OPERATIONS = {
         'vault audit list --entity ID',
         'vault audit list --actor backend --denied --since 24h',
         'vault audit list --all --operation deleteToken -o csv',
-        'vault audit list --follow --entity-type token',
+        'vault audit list --follow',
       ],
     },
     examples: {

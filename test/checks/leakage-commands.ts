@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { generateApiKey } from '../../src/core/applications/api-key.ts';
+import { systemRandom } from '../../src/vault/system-random.ts';
 import type { Canaries } from './leakage-canaries.ts';
 import type { Shows, Workspace } from './leakage-workspace.ts';
 
@@ -142,7 +144,7 @@ export async function useOperations(workspace: Workspace, canaries: Canaries, ta
   async function refused(revealing: string, masking: string, id: string, deleted: string): Promise<void> {
     const stranger = workspace.given(
       `${target.name}-stranger.key`,
-      canaries.keep(mark('unknown key'), 'key', `key_${canaries.word(mark('unknown'), 'key')}`),
+      canaries.keep(mark('unknown key'), 'key', generateApiKey(systemRandom)),
     );
     const create = ['tokens', 'create'];
     const body = (data: unknown, more: object = {}) => ({ type: 'token', data, ...more });
@@ -214,7 +216,7 @@ export async function useLocalCommands(workspace: Workspace, canaries: Canaries)
   await workspace.vault(['backup', backup, ...opened]);
   await workspace.vault(['restore', backup, '--file', workspace.inside('vault/restored.db'), '--key-file', keyFile]);
   await workspace.vault(['doctor', ...opened]);
-  const kept = canaries.word('profile key', 'key');
+  const kept = canaries.keep('profile key', 'key', generateApiKey(systemRandom));
   await workspace.vault(['profile', 'add', 'leak', '--file', file, '--key-file', keyFile, '--api-key', '-'], {
     stdin: kept,
   });

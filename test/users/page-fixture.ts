@@ -64,7 +64,7 @@ export function shell(
   place: Place,
   code: string,
   more: Readonly<Record<string, string>> = {},
-  limit = 60_000,
+  limit = 110_000,
 ): Promise<Ended> {
   const env = cleanEnvironment({
     PATH: [place.inside('bin'), process.env['PATH'] ?? ''].join(path.delimiter),

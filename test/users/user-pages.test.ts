@@ -140,7 +140,7 @@ describe('docs/messages.md', () => {
   const messages = [...pageOf('messages.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, message = '']) => message);
   const isInSource = (message: string) => source.includes(message);
 
-  it('has eleven messages', () => expect(messages).toHaveLength(11));
+  it('has twelve messages', () => expect(messages).toHaveLength(12));
   it.each(messages)('%s', (message) => expect(isInSource(message)).toBe(true));
   it('control: another message is not in the source', () => expect(isInSource('… belongs to … users')).toBe(false));
 });
@@ -148,7 +148,7 @@ describe('docs/messages.md', () => {
 const TARBALL = `token-vault-${manifest.version}.tgz`;
 
 /** Needs npm's registry, or the packages in npm's cache. */
-describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
+describe.runIf(POSIX)('docs/install.md', { timeout: 240_000 }, () => {
   it('packs, installs, upgrades and removes the package', async () => {
     const place = npmPlace();
     const { npm } = place;

@@ -41,6 +41,9 @@ interface Change {
 
 const { name, permissions, rules, can_create_expiring_applications } = OPERATIONS.updateApplication.body.properties;
 
+/** Returns a rule without its priority, and with the description that the vault gives it. */
+const unranked = (rule: Json): Json => ({ description: '', ...asObject(rule), priority: null });
+
 /** `vault apps grant`: adds rights and keeps the others. */
 export const defineAppsGrant = defineChange({
   words: ['apps', 'grant'],
@@ -56,9 +59,12 @@ export const defineAppsGrant = defineChange({
     const own = listOf(before, 'rules');
     const last = Math.max(0, ...own.map((one) => Number(asObject(one)?.['priority'])));
     const isNumbered = rule.some((words) => /^\s*[[{@-]|(?:^|\s)priority=/.test(words));
-    const next = listOf(given, 'rules').map((one, at) =>
-      isNumbered ? one : { ...asObject(one), priority: last + 1 + at },
-    );
+    const isHeld = (one: Json) => own.some((each) => isEqual(unranked(each), unranked(one)));
+    const next = isNumbered
+      ? listOf(given, 'rules')
+      : listOf(given, 'rules')
+          .filter((one) => !isHeld(one))
+          .map((one, at) => ({ ...asObject(one), priority: last + 1 + at }));
     return { permissions: [...held, ...added], rules: [...own, ...next] };
   },
 });
