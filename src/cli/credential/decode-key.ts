@@ -42,5 +42,8 @@ export function decodeKey(contents: Buffer): Uint8Array | undefined {
     key[at++] = held >> bits;
     held &= (1 << bits) - 1;
   }
-  return key;
+  if (held === 0) return key;
+  // The last digit has bits that no key has.
+  key.fill(0);
+  return undefined;
 }

@@ -79,8 +79,11 @@ const MAX_ARGUMENT = 100_000;
 /** Returns the words for a body. A here-document ends it with a line end, which JSON allows. */
 function bodyWords(json: string): string {
   if (Buffer.byteLength(json) <= MAX_ARGUMENT) return `--data-raw ${shellWord(json)}`;
+  const lines = json.split('\n');
+  let end = 'BODY';
+  while (lines.includes(end)) end += '_';
   // An interactive shell would expand `!` in a here-document. In JSON, it occurs only in strings.
-  return `--data-binary @- <<'BODY'\n${json.replaceAll('!', '\\u0021')}\nBODY`;
+  return `--data-binary @- <<'${end}'\n${json.replaceAll('!', '\\u0021')}\n${end}`;
 }
 
 function addressWords({ url, caFile }: RequestTarget, path: string): readonly [words: readonly string[], url: string] {

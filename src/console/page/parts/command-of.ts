@@ -21,6 +21,8 @@ export interface ShownCall {
 export interface ShownCommand {
   readonly text: string;
   readonly needs: Permission | 'daemon' | 'file';
+  /** The words after the flags. */
+  readonly last?: string;
 }
 
 /** A text to copy, or the reason why there is none. */
@@ -39,14 +41,14 @@ export function commandOf(shown: ShownCall | ShownCommand): Copied {
     const key = keyOf(row);
     return { text: withKey(callText(shown, [daemonWords(about), key?.flag ?? '']), key), note: noteOf(key) };
   }
-  const { text, needs } = shown;
+  const { text, needs, last } = shown;
   if (needs === 'file') {
     const { temporary, file } = about.commands;
     return temporary ? { reason: TEMPORARY } : { text: `${text} ${file ?? '--file FILE'}` };
   }
   if (needs === 'daemon') return { text: `${text} ${daemonWords(about)}` };
   const key = keyOf({ permission: needs });
-  return { text: withKey(joined(text, daemonWords(about), key?.flag), key), note: noteOf(key) };
+  return { text: withKey(joined(text, daemonWords(about), key?.flag, last), key), note: noteOf(key) };
 }
 
 const joined = (...words: readonly (string | undefined)[]): string => words.filter(Boolean).join(' ');
@@ -88,7 +90,7 @@ function callText({ operation, params = {}, query = {}, body = {}, more }: Shown
   const given = Object.entries({ ...params, ...members }).filter(([name]) => name in params || isArgument(name));
   const ids = given.map(([, id]) => shellWord(id));
   const words = [...flags, body === 'FILE' ? '--body @FILE' : '', more, ...target];
-  const isLikeFlag = ids.some((id) => id.startsWith('-'));
+  const isLikeFlag = given.some(([, id]) => id.startsWith('-'));
   return joined('vault', ...command, ...(isLikeFlag ? [...words, '--', ...ids] : [...ids, ...words]));
 }
 

@@ -102,7 +102,7 @@ session.subscribe(({ kind }) => kind === 'locked' && kept.clear());
 /** Returns the part of an address that stands for a query. */
 export function addressOf(query: string): { readonly q?: string; readonly find?: string } {
   const filter = parseFilter(query);
-  if (typeof filter === 'string' ? !/\bdata\b/.test(query) : !filter.hasData) return { q: query };
+  if (typeof filter !== 'string' && !filter.hasData) return { q: query };
   const find = String(kept.size + 1);
   kept.set(find, query);
   return { find };

@@ -51,7 +51,7 @@ export function SelectedTokens({ ids, set }: Selection) {
         <TypedConfirm
           action={`Delete ${name}`}
           word={name}
-          command={{ text: `vault tokens delete ${all.map(shellWord).join(' ')}`, needs: 'token:delete' }}
+          command={{ text: 'vault tokens delete', needs: 'token:delete', last: `-- ${all.map(shellWord).join(' ')}` }}
           onConfirm={remove}
           onClose={() => setDeleting(false)}
         >

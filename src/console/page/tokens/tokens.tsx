@@ -165,8 +165,8 @@ function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
         <p>No token matches the filter.</p>
         {filter.hasData && (
           <p>
-            A search finds values only in search indexes, and cards have none by default. For the last four digits, add
-            one: <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
+            A search finds values only in search indexes. Cards have none. For the last four digits, add one:{' '}
+            <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
           </p>
         )}
         <p>
