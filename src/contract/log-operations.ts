@@ -138,7 +138,7 @@ export const LOG_OPERATIONS = {
       keyHolder: true,
       exactTimes: true,
       emptyNote:
-        'no entries; --entity takes an id; only --audit all records masked reads, and --audit mutations no denials or reveals',
+        'no entries; --entity takes an id; masked reads need --audit all, and --audit mutations omits denials and reveals',
       columns: [
         'created_at',
         'operation',

@@ -23,7 +23,7 @@ const WHOLE_PAGE = 100_000;
 /** The number of applications in one read. */
 const PAGE = 100;
 
-/** What the key holder reads. */
+/** The part of the log that the key holder reads. */
 interface HolderView {
   /** The id or the name of the only tenant to show. Default: all tenants, and what concerns the whole vault. */
   readonly tenant?: string | undefined;
@@ -92,7 +92,7 @@ async function search(
     vaultLogEntriesOf(one).filter(({ tenant_id }) => tenant === undefined || tenant_id === tenant);
   const wanted = (one: PositionedEvent) => wantedOf(one, filters, entriesOf);
   const range = { first: after?.[0], last: before?.[0], since: start_at - SLACK_MS };
-  // One more shows whether the page is the last one.
+  // Read one event more, to know whether the page is the last one.
   const limit = (skip + 1) * size + 1;
   const events = await lastEntries(opened, (one) => wanted(one).length > 0, limit, archives, range);
   const entries = events.flatMap(wanted).slice(skip * size);

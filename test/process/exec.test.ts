@@ -150,7 +150,7 @@ describe('vault in vault exec', () => {
     const ran = await exec([...node(text), VAULT_BIN]);
     expect([ran.stdout, ran.stderr]).toEqual([
       '0\n',
-      'vault: The application does not hold the permission token:read. No management application can; `vault apps create --name NAME --type private --permission token:read` creates one that does.\n',
+      'vault: The application does not hold the permission token:read. Management applications cannot hold it; create a private one with `vault apps create --name NAME --type private --permission token:read`.\n',
     ]);
   });
 

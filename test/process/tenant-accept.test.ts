@@ -37,7 +37,7 @@ describe('vault tenant accept', () => {
       new RegExp(`^vault: tenant \\S+ differs from the audit:\nvault: {3}tenant \\S+ ${FINDING}\n`),
     );
     expect(asked.stderr).toMatch(
-      /vault: confirmation required\nhint: pass --yes to confirm. From now on, the records of the tenant default \([\da-f-]{36}\) count as they are: 1 difference\./,
+      /vault: confirmation required\nhint: pass --yes to confirm. From now on, the vault accepts the records of the tenant default \([\da-f-]{36}\) despite 1 difference\./,
     );
     expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 9 });
     const listed = await place.vault('audit list --operation acceptTenant --field data', { VAULT_FILE: 'v.db' });

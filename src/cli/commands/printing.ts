@@ -22,8 +22,8 @@ export async function confirmed({ read }: Pick<CommandLine, 'read'>, loss: strin
 }
 
 /**
- * Resolves to a function that asks as `confirmed` does, for after the prompt for a passphrase. Without a terminal, rejects
- * at once, before the vault is opened.
+ * Resolves to a function that asks as `confirmed` does. Call it after the prompt for a passphrase. Without a terminal,
+ * rejects at once, before the vault is opened.
  */
 export async function confirmation(line: Pick<CommandLine, 'read'>, loss: string): Promise<() => Promise<void>> {
   if (canPrompt()) return () => confirmed(line, loss);

@@ -24,7 +24,7 @@ const MIN_WIDTH = 10;
 
 type Line = readonly string[];
 
-/** The sizes of columns: their full widths, whether only these will do, and otherwise the smallest widths. */
+/** The full widths of columns, whether each column must keep its full width, and the smallest widths of the others. */
 interface Sizes {
   readonly natural: readonly number[];
   readonly rigid: readonly boolean[];

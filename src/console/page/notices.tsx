@@ -9,7 +9,7 @@ export function OutageLine() {
   if (value === undefined) return null;
   return (
     <div class="notice" role="alert">
-      <span>{value.reason} What you see is from before.</span>{' '}
+      <span>{value.reason} This data may be outdated.</span>{' '}
       <span aria-live="off">{value.wait > 0 ? `Next try in ${value.wait} s.` : 'Trying…'}</span>{' '}
       <button type="button" onClick={tryNow} disabled={value.wait === 0}>
         Try now
@@ -38,7 +38,7 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
   );
 }
 
-/** Stands in for a screen that no key may open. */
+/** Replaces a screen that no key may open. */
 export function NeedsKey({ name, permission }: { readonly name: string; readonly permission: Permission }) {
   return (
     <div class="list">

@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import { holds } from './grants.ts';
 
 /**
- * Returns `permission_missing` if the caller lacks the permission. Its detail says what to do if the type of the
+ * Returns `permission_missing` if the caller lacks the permission. Its detail names a command if the type of the
  * application cannot hold it. Without a permission, returns undefined.
  */
 export function missingPermission(
@@ -15,7 +15,7 @@ export function missingPermission(
   const { types }: PermissionRow = PERMISSIONS[permission];
   const isOther = application.record.type === 'management' && !types.includes('management');
   const create = `vault apps create --name NAME --type private --permission ${permission}`;
-  const hint = isOther ? ` No management application can; \`${create}\` creates one that does.` : '';
+  const hint = isOther ? ` Management applications cannot hold it; create a private one with \`${create}\`.` : '';
   return new Problem('permission_missing', {
     detail: `The application does not hold the permission ${permission}.${hint}`,
   });

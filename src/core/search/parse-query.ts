@@ -55,7 +55,7 @@ const AND = /AND(?=[\s(])/y;
 const OR = /OR(?=[\s(])/y;
 const TIME = /^\d{4}-\d\d-\d\d(T(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** What is wrong with a query, with a position in characters from 1. The console's page, too, parses queries. */
+/** Reports what is wrong with a query, with a position in characters from 1. The console also parses queries. */
 export class QueryError extends Error {}
 
 /**

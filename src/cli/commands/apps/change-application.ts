@@ -191,7 +191,7 @@ async function changeApplication(
         mediaType: 'application/json',
         bodyText,
       });
-      // An edited text belongs to what was read.
+      // Trying again would apply the edited text to a version that the user has not seen.
       if (isStale(reply) && editor === undefined && attempt < MAX_ATTEMPTS) continue;
       if (reply.status >= 400) return reportProblem(reply);
       const held = listOf(before, 'permissions');

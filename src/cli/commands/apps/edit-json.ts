@@ -63,7 +63,7 @@ function parseEdited(text: string): JsonObject {
 /** Runs the editor on this process's terminal. Splits the command at blanks and starts no shell. */
 async function runEditor(editor: string, file: string): Promise<void> {
   const [program = '', ...words] = editor.split(/\s+/);
-  // A terminal sends Ctrl-C to this process, too, but it means the editor.
+  // A terminal sends Ctrl-C to this process, too, but only the editor handles it.
   const handlers = END_SIGNALS.map((signal) => {
     const handle = () => {
       if (signal !== 'SIGINT') process.exit(SIGNAL_EXIT_CODES[signal]);

@@ -96,7 +96,7 @@ export function keptCredential(credential: Credential): NewCredential {
 /** How to ask for a new passphrase. */
 interface NewPassphrase {
   readonly allowWeak: boolean;
-  /** What an empty answer means. By default, it is too weak. */
+  /** The meaning of an empty answer, for the question. By default, an empty answer is too weak. */
   readonly ifEmpty?: string;
   /** Called with the passphrase before the command asks to repeat it. */
   readonly describe?: (passphrase: string) => void;

@@ -56,7 +56,7 @@ export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
 
 const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
 
-/** Returns the ids and keys as text in a format. Throws `usage` for an id that it cannot hold. */
+/** Returns the ids and keys as text in a format. Throws `usage` for an id that the format cannot hold. */
 export function printIds(format: OutFormat, ids: JsonObject): string {
   if (format === 'json') return `${stringifyJson(ids)}\n`;
   // A shell and a dotenv reader take text in single quotes literally. Ids contain no line ends.

@@ -66,7 +66,7 @@ A tenant that cannot be decrypted is not accepted. Any other record that cannot 
 /** The number of findings that the question shows. */
 const MAX_SHOWN = 20;
 
-/** `vault tenant accept`: makes the records of a tenant count as they are. */
+/** `vault tenant accept`: accepts the records of a tenant as they are. */
 export const defineTenantAccept = withAdmin({
   flags: { tenant: ACCEPTED, ...FLAGS.confirm },
   view: RESULT_VIEWS.tenantAccept,
@@ -80,7 +80,7 @@ export const defineTenantAccept = withAdmin({
       if (!yes) {
         reportDifference(tenant_id, findings);
         await confirmLoss(
-          `From now on, the records of the tenant ${nameWithId(tenant_id, name)} count as they are: ${countOf(findings)}. Replaced or deleted API keys work again if their rows exist.`,
+          `From now on, the vault accepts the records of the tenant ${nameWithId(tenant_id, name)} despite ${countOf(findings)}. Replaced or deleted API keys work again if their rows exist.`,
         );
       }
       await accept();

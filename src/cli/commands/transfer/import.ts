@@ -58,7 +58,7 @@ type CsvFlags = { readonly map?: readonly string[]; readonly type?: string };
 
 const HELP = `
 A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it, or a token with its data from
-\`vault tokens list -o ndjson\`. A list does not tell masked from revealed data: a row of the type token needs --revealed.
+\`vault tokens list -o ndjson\`. A list does not mark masked data: a row of the type token needs --revealed.
 For a CSV, --type names the token type. A column whose name is a member fills it; --map names other columns. The CSV of \`vault export\` needs neither.
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy

@@ -19,18 +19,19 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   'masked',
 ]);
 
-/** The reading of tokens as a reply shows them. */
+/** How to read tokens that have the form of a reply. */
 interface ReadOptions {
   /** Called with the members that are left out. */
   readonly onSkipped: (members: readonly string[]) => void;
-  /** Whether all rows show their data, which the rows themselves do not tell. */
+  /** Whether the data of all rows is revealed. The rows themselves do not show this. */
   readonly isRevealed: boolean;
 }
 
 /**
  * Yields rows of NDJSON as Create Token bodies. Leaves the read-only members out of a token as a reply shows it, and
  * calls `onSkipped` with their names for the first such row. Marks a row without data, a masked one and the reply of a
- * create as rejected; also one that may be masked, unless `isRevealed`. Throws the fault `invalid_data` for JSON that is not NDJSON, before the first row.
+ * create as rejected; unless `isRevealed`, also a row that may be masked. Throws the fault `invalid_data` for JSON that
+ * is not NDJSON, before the first row.
  */
 export async function* ndjsonRows(
   rows: AsyncIterable<ImportRow>,

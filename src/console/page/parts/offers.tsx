@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** What completes the text before the cursor. `typed` is the part at its end that an offer replaces. */
+/** The completions of the text before the cursor. `typed` is the part at its end that an offer replaces. */
 export interface Offered {
   readonly typed: string;
   readonly offers: readonly Offer[];

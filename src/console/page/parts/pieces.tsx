@@ -79,7 +79,7 @@ export function copy(text: string): void {
 
 /** Shows an error. Screen readers announce it. */
 export function Wrong({ children }: { readonly children: ComponentChildren }) {
-  // During an outage, one line says so for the whole page.
+  // During an outage, one notice reports it for the whole page.
   return children && outage.value === undefined ? (
     <p class="wrong" role="alert">
       {children}
