@@ -74,9 +74,7 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
           I have saved it
         </button>
       </div>
-      <p class="note">
-        Browser extensions and clipboard histories can read it. To write the next key to a private file:
-      </p>
+      <p class="note">Browser extensions and clipboard histories can read it. To write a key to a file:</p>
       <AsCommand of={command} />
     </dialog>
   );

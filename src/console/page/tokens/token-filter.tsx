@@ -42,7 +42,7 @@ export function Filtered({ text, children }: FilteredOptions) {
 
 const FORGOTTEN = 'The address keeps no filter with a value. Type it again.';
 const NEEDS_SEARCH =
-  'This filter needs a key with token:search. Without one, join these terms by AND: id: type: container:/…/* fingerprint: metadata.KEY:';
+  'This filter needs a key with token:search. Others join by AND: id: type: container:/…/* fingerprint: metadata.KEY:';
 
 /** Resolves to the address of the token, or else of the application, with this UUID. */
 async function openOf(typed: string): Promise<string | undefined> {

@@ -80,8 +80,7 @@ export function Usage() {
               limit={included}
             />
             <p class="note">
-              A token is active in the month in which it is created or shown, also by a list of this console. Deleted
-              tokens count, too.
+              A token is active in the month in which it is created or shown, also by lists here, even if deleted later.
             </p>
             <AsCommand of={{ operation: 'getActivity', query: { months: MONTHS } }} />
           </section>
