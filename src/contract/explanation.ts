@@ -117,7 +117,11 @@ export const EXPLANATION = {
       description:
         'The containers of the token. Empty when the caller explains its own access and may not read the token.',
     },
-    permissions: { type: 'array', items: EXPLAINED_PERMISSION, description: 'Each permission on tokens.' },
+    permissions: {
+      type: 'array',
+      items: EXPLAINED_PERMISSION,
+      description: 'Each permission on tokens; on a hidden token, those that need its id.',
+    },
   },
 } as const;
 

@@ -101,6 +101,12 @@ describe('--curl', () => {
     expect(body).not.toContain('!');
   });
 
+  it.skipIf(!posix)('does not end a here-document at a line of the body', () => {
+    const body = `${'a'.repeat(110_000)}\nBODY\nBODY_\necho more`;
+    const script = `curl() { cat; }\n${curlCommand(create(body), target(URL))}`;
+    expect(execFileSync('sh', [], { input: script, encoding: 'utf8' })).toBe(`${body}\n`);
+  });
+
   it.skipIf(!posix)('keeps a body of several lines, and sends no control character to a terminal', () => {
     const call = create('{\n\t"data": "a\u009b\u202e",\r\n "type": "token"}');
     const [words] = wordsOf([curlCommand(call, target())]);

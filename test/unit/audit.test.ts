@@ -512,6 +512,21 @@ describe('the audit', () => {
     ).toEqual(all.slice(0, 3).map(({ sequence }) => sequence));
     expect(await lastEvents(parts, ({ event }) => event.action === 'createToken', 1)).toHaveLength(1);
   });
+
+  it('ends a search at no time that an altered row claims', async () => {
+    const { store, keyring, revealing, call } = await openAudited('mutations');
+    await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: 1 } });
+    const { sequence } = await store.auditHead();
+    const altered = {
+      auditHead: () => store.auditHead(),
+      readAudit: async (after: number, limit: number) =>
+        (await store.readAudit(after, limit)).map((row) => (row.sequence === sequence ? { ...row, at: 0 } : row)),
+    };
+    const search = (from: Pick<typeof store, 'auditHead' | 'readAudit'>) =>
+      lastEvents({ store: from, keyring }, () => true, 10, { since: 1 });
+    expect(await search(store)).not.toHaveLength(0);
+    await expect(search(altered)).rejects.toThrow('cannot be decrypted');
+  });
 });
 
 describe('denials of one application', () => {

@@ -52,12 +52,20 @@ describe('its own access', () => {
     const { make, explain } = await open();
     const { text } = await explain(await make({ rules: rules.slice(0, 1) }), 'bank-1');
     expect(text).not.toMatch(secrets);
-    expect(JSON.parse(text)).toMatchObject({ containers: [], permissions: { 1: { allowed: false } } });
-    expect(JSON.parse((await explain(await make({ rules }), 'bank-1')).text).permissions[1].own.rules[0]).toEqual({
-      priority: 1,
-      outcome: 'no_match',
-      reason: 'the token is not in /pci/',
+    expect(JSON.parse(text)).toMatchObject({ containers: [], permissions: { 0: { allowed: false } } });
+    const own = JSON.parse((await explain(await make({ rules }), 'bank-1')).text).permissions[0].own.rules;
+    expect(own).toEqual([{ priority: 1, outcome: 'no_match', reason: 'the token is not in /pci/' }]);
+  });
+
+  it('on such a token is the same wherever the token is', async () => {
+    const { world, make, explain } = await open();
+    const blind = ['/bank/high/', '/x/'].map((container, at) => {
+      return { description: '', priority: 3 + at, container, transform: 'mask', permissions: ['token:create'] };
     });
+    const key = await make({ rules: [...rules, ...blind] });
+    await world.call(key, 'createToken', { body: { id: 'bank-3', type: 'token', data: 1, containers: ['/x/'] } });
+    const [there, elsewhere] = [await explain(key, 'bank-1'), await explain(key, 'bank-3')];
+    expect([there.status, there.text]).toEqual([200, elsewhere.text.replaceAll('bank-3', 'bank-1')]);
   });
 
   it.each([

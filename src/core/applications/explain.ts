@@ -1,7 +1,8 @@
 import { TOKEN_PERMISSIONS, type TokenPermission } from '../../contract/explanation.ts';
+import type { Permission } from '../../contract/permissions.ts';
 import { explainAccess } from '../access/explain-access.ts';
 import { governingTransform } from '../access/governing-transform.ts';
-import { createGrants, holds } from '../access/grants.ts';
+import { createGrants, type Grants, holds } from '../access/grants.ts';
 import { missingPermission } from '../access/missing-permission.ts';
 import type { Handler } from '../handler.ts';
 import { Problem, throwIf } from '../problem.ts';
@@ -12,6 +13,12 @@ import { askedGrants } from './asked-grants.ts';
 const ADDRESSING: readonly TokenPermission[] = ['token:read', 'token:update', 'token:delete', 'token:use'];
 
 const NOTHING = createGrants({ permissions: [], rules: [] });
+
+/** Returns grants without the rules that do not grant a permission. They decide nothing about it. */
+function only({ plain, rules, within }: Grants, permission: Permission): Grants {
+  const granting = rules.filter(({ permissions }) => permissions.includes(permission));
+  return { plain, rules: granting, within: within && only(within, permission) };
+}
 
 /**
  * Explains the permissions that an application has on a token, and why (design of the console, §7). Without an
@@ -32,8 +39,10 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   const { containers } = openPresented(caller.tenant.keyring, id, record).details;
   const isHidden = isOwn && governingTransform(grants, 'token:read', { id, containers }) === undefined;
   const token = { id, containers, isHidden };
-  const permissions = TOKEN_PERMISSIONS.map((permission) => {
-    const { creator, ...explained } = explainAccess(grants, permission, token);
+  // The rules that do not grant a permission would tell in which containers a hidden token is.
+  const asked = isHidden ? ADDRESSING : TOKEN_PERMISSIONS;
+  const permissions = asked.map((permission) => {
+    const { creator, ...explained } = explainAccess(isHidden ? only(grants, permission) : grants, permission, token);
     // A key does not learn the rules of its creator.
     return { ...explained, ...(!isOwn && creator && { creator }) };
   });

@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest';
+import { decodeKey } from '../../src/cli/credential/decode-key.ts';
+
+it.each([
+  ['base64', `${'A'.repeat(42)}A=`, true],
+  ['base64 whose last digit has more bits than a key', `${'A'.repeat(42)}B=`, false],
+  ['base64 without padding', 'A'.repeat(44), false],
+  ['base64 for URLs', `${'-'.repeat(42)}A=`, false],
+  ['hex', '0'.repeat(64), true],
+  ['hex with another character', `${'0'.repeat(63)}x`, false],
+])('decodes only one text per key: %s', (_what, text, isKey) => {
+  expect(decodeKey(Buffer.from(text)) !== undefined).toBe(isKey);
+});
