@@ -1,6 +1,5 @@
 import { APPLICATION_KEY, APPLICATION_KEYS, CREATE_APPLICATION_KEY } from './application-key.ts';
-import { APPLICATION_PARAMS, exampleKey } from './application-operations.ts';
-import { at, MANAGEMENT_ID, PUBLIC_ID } from './example-names.ts';
+import { APPLICATION_PARAMS } from './application-operations.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
 
@@ -13,12 +12,7 @@ const KEY_PARAMS = {
   },
 } as const;
 
-const FIRST_KEY_ID = '3f1b6c5e-0f0b-4c8a-9a53-5d7c1f0a2b41';
-const KEY_ID = 'c1d1a4f0-5b1e-4f57-8d64-6a1f6d3c9e72';
 const KEY_COLUMNS = ['id', 'version', 'created_at', 'expires_at', 'last_used_on', 'created_by'] as const;
-
-const NEXT_KEY = { id: KEY_ID, version: '3', created_by: MANAGEMENT_ID, created_at: at('09:44') };
-const LISTED_KEYS = [NEXT_KEY, { id: FIRST_KEY_ID, version: '2', created_by: MANAGEMENT_ID, created_at: at('09:43') }];
 
 /** The operations on the API keys of an application (search-and-batches.md §9). */
 export const APPLICATION_KEY_OPERATIONS = {
@@ -43,13 +37,6 @@ export const APPLICATION_KEY_OPERATIONS = {
         'vault apps keys create $ID --expires-at 2027-03-01 --field key',
       ],
     },
-    examples: {
-      next: {
-        summary: 'A second key, before the first one is deleted',
-        params: { id: PUBLIC_ID },
-        result: { id: KEY_ID, version: '3', key: exampleKey('E'), created_by: MANAGEMENT_ID, created_at: at('09:44') },
-      },
-    },
   },
   listApplicationKeys: {
     method: 'GET',
@@ -67,7 +54,6 @@ export const APPLICATION_KEY_OPERATIONS = {
       columns: KEY_COLUMNS,
       examples: ['vault apps keys list $ID -o table'],
     },
-    examples: { public: { summary: 'Two keys', params: { id: PUBLIC_ID }, result: LISTED_KEYS } },
   },
   getApplicationKey: {
     method: 'GET',
@@ -85,7 +71,6 @@ export const APPLICATION_KEY_OPERATIONS = {
       columns: KEY_COLUMNS,
       examples: ['vault apps keys get $ID $KEY_ID --field last_used_on'],
     },
-    examples: { next: { summary: 'A key', params: { id: PUBLIC_ID, key_id: KEY_ID }, result: NEXT_KEY } },
   },
   deleteApplicationKey: {
     method: 'DELETE',
@@ -103,6 +88,5 @@ export const APPLICATION_KEY_OPERATIONS = {
       confirm: 'The API key {key_id} of {application} stops working at once.',
       examples: ['vault apps keys delete $ID $KEY_ID --yes'],
     },
-    examples: { first: { summary: 'The first key', params: { id: PUBLIC_ID, key_id: FIRST_KEY_ID } } },
   },
 } as const satisfies Record<string, Operation>;

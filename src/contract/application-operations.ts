@@ -5,8 +5,7 @@ import {
   LIST_APPLICATIONS_QUERY,
   UPDATE_APPLICATION,
 } from './application.ts';
-import { at, CARD_ID, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, PUBLIC_ID, TENANT_ID } from './example-names.ts';
-import { EXPLAIN_ACCESS, EXPLANATION, TOKEN_PERMISSIONS } from './explanation.ts';
+import { EXPLAIN_ACCESS, EXPLANATION } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
 import { MEASURE_REACH, REACH } from './reach.ts';
@@ -20,63 +19,11 @@ export const APPLICATION_PARAMS = {
 } as const;
 
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
+
 /** Permissions and rules come first, because a narrow table drops columns from the right. */
 const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
+
 const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
-
-const EXPIRING_ID = '8558f4d1-1fcc-4aca-820c-ba7f8395572f';
-
-/** Returns a text that looks like an API key but has a wrong checksum, so secret scanners do not report it. */
-export const exampleKey = (letter: 'A' | 'B' | 'C' | 'D' | 'E') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
-
-const BACKEND_RULES = [
-  {
-    description: 'Everything, in plain text',
-    priority: 1,
-    container: '/',
-    transform: 'reveal',
-    permissions: ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete', 'token:use'],
-  },
-];
-
-const EXPIRING_RULES = [
-  {
-    description: 'Cards, masked',
-    priority: 1,
-    conditions: [{ attribute: 'container', operator: 'starts_with', value: '/pci/' }],
-    transform: 'mask',
-    permissions: ['token:read'],
-  },
-];
-
-const revealedByRule = (permission: string) => ({
-  permission,
-  allowed: true,
-  transform: 'reveal',
-  reason: `Rule 1 (Everything, in plain text) is the first that matches and grants ${permission}.`,
-  own: {
-    transform: 'reveal',
-    source: 'rule',
-    rules: [{ priority: 1, outcome: 'governs', reason: `the rule matches /pci/high/ and grants ${permission}` }],
-  },
-});
-
-const PUBLIC_APPLICATION = {
-  id: PUBLIC_ID,
-  tenant_id: TENANT_ID,
-  name: 'checkout page',
-  type: 'public',
-  permissions: ['token:create'],
-  rules: [],
-  created_by: MANAGEMENT_ID,
-  created_at: at('09:32'),
-};
-
-const UPDATED_APPLICATION = {
-  ...PUBLIC_APPLICATION,
-  permissions: ['token:create', 'token:update'],
-  modified_by: MANAGEMENT_ID,
-};
 
 /** The operations on applications (§4.2). */
 export const APPLICATION_OPERATIONS = {
@@ -105,44 +52,6 @@ export const APPLICATION_OPERATIONS = {
         'vault apps create --if-missing --name web --type public --permission …',
       ],
     },
-    examples: {
-      private: {
-        summary: 'A backend that may do everything and reads plain text',
-        body: { name: 'backend', type: 'private', rules: BACKEND_RULES },
-        result: {
-          id: PRIVATE_ID,
-          tenant_id: TENANT_ID,
-          name: 'backend',
-          key: exampleKey('A'),
-          type: 'private',
-          permissions: [],
-          rules: BACKEND_RULES,
-          created_by: MANAGEMENT_ID,
-          created_at: at('09:31'),
-        },
-      },
-      public: {
-        summary: 'A web page that creates tokens but reads none',
-        body: { name: 'checkout page', type: 'public', permissions: ['token:create'] },
-        result: { ...PUBLIC_APPLICATION, key: exampleKey('B') },
-      },
-      expiring: {
-        summary: 'An application that reads masked cards for one minute',
-        body: { name: 'card on file', type: 'expiring', rules: EXPIRING_RULES },
-        result: {
-          id: EXPIRING_ID,
-          tenant_id: TENANT_ID,
-          name: 'card on file',
-          key: exampleKey('C'),
-          type: 'expiring',
-          permissions: [],
-          rules: EXPIRING_RULES,
-          created_by: MANAGEMENT_ID,
-          created_at: at('09:33'),
-          expires_at: at('09:34'),
-        },
-      },
-    },
   },
   listApplications: {
     method: 'GET',
@@ -165,16 +74,6 @@ export const APPLICATION_OPERATIONS = {
         'vault apps list --id $ID --field data[0].name',
       ],
     },
-    examples: {
-      one: {
-        summary: 'By id',
-        query: { id: [PUBLIC_ID] },
-        result: {
-          pagination: { total_items: 1, page_number: 1, page_size: 20, total_pages: 1 },
-          data: [PUBLIC_APPLICATION],
-        },
-      },
-    },
   },
   getApplicationByKey: {
     method: 'GET',
@@ -186,31 +85,6 @@ export const APPLICATION_OPERATIONS = {
     audit: { code: 'ak', effect: 'none' },
     conflicts: [],
     cli: { command: ['apps', 'whoami'], columns: APPLICATION_COLUMNS, examples: ['vault apps whoami --field name'] },
-    examples: {
-      management: {
-        summary: 'The first management application of a tenant',
-        result: {
-          id: MANAGEMENT_ID,
-          tenant_id: TENANT_ID,
-          name: 'management',
-          type: 'management',
-          permissions: [
-            'application:create',
-            'application:read',
-            'application:update',
-            'application:delete',
-            'tenant:read',
-            'tenant:update',
-            'tenant:delete',
-            'report:read',
-            'log:read',
-          ],
-          rules: [],
-          created_by: OWNER_ID,
-          created_at: at('09:30'),
-        },
-      },
-    },
   },
   getApplication: {
     method: 'GET',
@@ -227,13 +101,6 @@ export const APPLICATION_OPERATIONS = {
       arguments: ['id'],
       columns: APPLICATION_COLUMNS,
       examples: ['vault apps get $ID'],
-    },
-    examples: {
-      public: {
-        summary: 'An application',
-        params: { id: PUBLIC_ID },
-        result: { ...PUBLIC_APPLICATION, expiring_applications: 0 },
-      },
     },
   },
   explainAccess: {
@@ -260,17 +127,6 @@ export const APPLICATION_OPERATIONS = {
         'vault apps explain --token $TOKEN',
       ],
     },
-    examples: {
-      private: {
-        summary: 'Why the backend sees a card',
-        body: { application_id: PRIVATE_ID, token_id: CARD_ID },
-        result: {
-          token_id: CARD_ID,
-          containers: ['/pci/high/'],
-          permissions: TOKEN_PERMISSIONS.map(revealedByRule),
-        },
-      },
-    },
   },
   measureReach: {
     method: 'POST',
@@ -290,18 +146,6 @@ export const APPLICATION_OPERATIONS = {
       spread: 'application',
       columns: ['reach'],
       examples: ['vault apps explain backend', 'vault apps explain --type private --permission token:read'],
-    },
-    examples: {
-      private: {
-        summary: 'How many tokens the backend reads',
-        body: { application_id: PRIVATE_ID },
-        result: {
-          reach: [
-            { source: 'rule', priority: 1, transform: 'reveal', tokens: 4, capped: false },
-            { source: 'nothing', tokens: 0, capped: false },
-          ],
-        },
-      },
     },
   },
   updateApplication: {
@@ -323,14 +167,6 @@ export const APPLICATION_OPERATIONS = {
       replacesRights: true,
       examples: ['vault apps update $ID --name web --permission token:create'],
     },
-    examples: {
-      public: {
-        summary: 'One more permission',
-        params: { id: PUBLIC_ID },
-        body: { name: 'checkout page', permissions: UPDATED_APPLICATION.permissions },
-        result: { ...UPDATED_APPLICATION, modified_at: at('09:42') },
-      },
-    },
   },
   regenerateApplicationKey: {
     method: 'POST',
@@ -348,13 +184,6 @@ export const APPLICATION_OPERATIONS = {
       columns: [...APPLICATION_COLUMNS, 'key'],
       confirm: 'All API keys of {application} stop working at once. A new key replaces them.',
       examples: ['vault apps regenerate backend --key-out back.key', 'vault apps regenerate $ID --yes --field key'],
-    },
-    examples: {
-      public: {
-        summary: 'A new key',
-        params: { id: PUBLIC_ID },
-        result: { ...UPDATED_APPLICATION, key: exampleKey('D'), modified_at: at('09:43') },
-      },
     },
   },
   deleteApplication: {
@@ -374,6 +203,5 @@ export const APPLICATION_OPERATIONS = {
       confirm: 'All API keys of {application} stop working at once.',
       examples: ['vault apps delete $ID --yes', 'vault apps delete web backend'],
     },
-    examples: { public: { summary: 'An application', params: { id: PUBLIC_ID } } },
   },
 } as const satisfies Record<string, Operation>;

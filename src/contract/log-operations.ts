@@ -1,4 +1,3 @@
-import { at, MANAGEMENT_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
 import { ENTITY_ID, NAME, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
@@ -158,33 +157,6 @@ export const LOG_OPERATIONS = {
         'vault audit list --all --operation deleteToken -o csv',
         'vault audit list --follow',
       ],
-    },
-    examples: {
-      application: {
-        summary: 'The entries about an application',
-        query: { entity_id: PRIVATE_ID, size: 1 },
-        result: {
-          pagination: { page_size: 1 },
-          data: [
-            {
-              id: '3.1',
-              tenant_id: TENANT_ID,
-              actor_id: MANAGEMENT_ID,
-              actor_name: 'management',
-              actor_type: 'application',
-              actor_key_id: '7d0c6a52-93f6-4c0e-8f5c-2b6f5d1f9a10',
-              entity_name: 'backend',
-              entity_type: 'application',
-              entity_id: PRIVATE_ID,
-              operation: 'createApplication',
-              message: 'Create an application.',
-              status: 201,
-              revealed: false,
-              created_at: at('09:31'),
-            },
-          ],
-        },
-      },
     },
   },
 } as const satisfies Record<string, Operation>;

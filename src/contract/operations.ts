@@ -38,11 +38,6 @@ export interface Operation {
   /** The problems with status 409 that the operation returns. */
   readonly conflicts: readonly ProblemCode[];
   readonly cli: OperationCli;
-  /**
-   * The examples for the OpenAPI document, by name. A test runs them on one vault, so the examples of all operations
-   * form one story.
-   */
-  readonly examples: Readonly<Record<string, Example>>;
 }
 
 /** The facts that the audit needs about an action. */
@@ -58,17 +53,6 @@ export interface AuditFacts {
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'application_key' | 'token', 'upsert' | 'remove'];
   /** Whether only denials are recorded, at any level, because the operation itself reads the audit. */
   readonly denialsOnly?: true;
-}
-
-/** A request and its result. */
-export interface Example {
-  readonly summary: string;
-  readonly params?: Readonly<Record<string, string>>;
-  /** The query, in the form of the operation's query schema. */
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
-  /** The result; absent when the operation returns 204. */
-  readonly result?: unknown;
 }
 
 /** The facts for the CLI that the schemas do not contain. */

@@ -46,14 +46,5 @@ export const PERMISSION_OPERATIONS = {
       columns: ['type', 'application_types', 'description'],
       examples: ['vault apps permissions --application-type private -o table'],
     },
-    examples: {
-      expiring: {
-        summary: 'Permissions of expiring applications',
-        query: { application_type: 'expiring' },
-        result: [
-          { type: 'token:read', description: 'Get and list tokens', application_types: ['private', 'expiring'] },
-        ],
-      },
-    },
   },
 } as const satisfies Record<string, Operation>;

@@ -1,17 +1,7 @@
-import { at, MANAGEMENT_ID, OWNER_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
 import { ACTIVITY, ACTIVITY_QUERY, TENANT, UPDATE_TENANT, USAGE_REPORT } from './tenant.ts';
 
 const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
-
-const EXAMPLE_TENANT = {
-  id: TENANT_ID,
-  owner_id: OWNER_ID,
-  name: 'production',
-  settings: { deduplicate_tokens: 'false' },
-  created_by: OWNER_ID,
-  created_at: at('09:30'),
-};
 
 /** The operations on tenants (§4.3). */
 export const TENANT_OPERATIONS = {
@@ -29,7 +19,6 @@ export const TENANT_OPERATIONS = {
       columns: TENANT_COLUMNS,
       examples: ['vault tenant get --field settings.deduplicate_tokens'],
     },
-    examples: { tenant: { summary: 'The tenant of the calling key', result: EXAMPLE_TENANT } },
   },
   updateTenant: {
     method: 'PUT',
@@ -46,18 +35,6 @@ export const TENANT_OPERATIONS = {
       columns: TENANT_COLUMNS,
       examples: ['vault tenant update --name staging --settings deduplicate_tokens=true'],
     },
-    examples: {
-      deduplicate: {
-        summary: 'Deduplicate tokens from now on',
-        body: { name: 'production', settings: { deduplicate_tokens: 'true' } },
-        result: {
-          ...EXAMPLE_TENANT,
-          settings: { deduplicate_tokens: 'true' },
-          modified_by: MANAGEMENT_ID,
-          modified_at: at('09:45'),
-        },
-      },
-    },
   },
   deleteTenant: {
     method: 'DELETE',
@@ -73,7 +50,6 @@ export const TENANT_OPERATIONS = {
       confirm: 'All applications, tokens and keys of {tenant} are permanently removed.',
       examples: ['vault tenant delete --yes'],
     },
-    examples: { tenant: { summary: 'The tenant of the calling key' } },
   },
   getUsageReport: {
     method: 'GET',
@@ -88,21 +64,6 @@ export const TENANT_OPERATIONS = {
       command: ['usage'],
       columns: ['token_report'],
       examples: ['vault usage --field token_report.monthly_active_tokens'],
-    },
-    examples: {
-      month: {
-        summary: 'The calendar month',
-        result: {
-          token_report: {
-            metrics_by_type: {
-              card: { count: 2, last_created_at: at('09:39') },
-              token: { count: 2, last_created_at: at('09:39') },
-            },
-            included_monthly_active_tokens: 1000,
-            monthly_active_tokens: 4,
-          },
-        },
-      },
     },
   },
   getActivity: {
@@ -120,19 +81,6 @@ export const TENANT_OPERATIONS = {
       sharing: { with: 'getUsageReport', flag: 'months' },
       columns: ['months'],
       examples: ['vault usage --months 3 -o table'],
-    },
-    examples: {
-      quarter: {
-        summary: 'Three months',
-        query: { months: 3 },
-        result: {
-          months: [
-            { month: '2026-01', active_tokens: 0 },
-            { month: '2026-02', active_tokens: 0 },
-            { month: '2026-03', active_tokens: 4 },
-          ],
-        },
-      },
     },
   },
 } as const satisfies Record<string, Operation>;

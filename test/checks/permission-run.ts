@@ -1,4 +1,5 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import { paramsOf } from './perform.ts';
@@ -131,7 +132,7 @@ function deedCall(
     measureReach: { application_id: applicationId },
     updateApplication: rest,
   };
-  const [example] = Object.values(row.examples);
+  const [example] = Object.values(EXAMPLES[operation]);
   const parts = {
     ...(row.params && { params: paramsOf(row, { id, key_id: lookedAtKey }) }),
     ...(row.query?.properties?.['id'] && { query: [['id', id] as const] }),

@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { EXAMPLES, type Examples } from '../../src/contract/openapi/examples/examples.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { INVALID_EXAMPLE } from '../../src/contract/openapi/problems.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import { isApiKey } from '../../src/core/applications/api-key.ts';
 import { atEndOfSuite } from '../temporary-folder.ts';
 import { openTestVault } from '../test-vault.ts';
-import { EXAMPLES, type Examples, playExample, playExamples, type Scene } from './openapi-story.ts';
+import { playExample, playExamples, type Scene } from './openapi-story.ts';
 
 const atEnd = atEndOfSuite();
 let scenes: readonly Scene[];

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../src/contract/operations.ts';
 import type { Store, VaultHeader } from '../../src/core/ports.ts';
@@ -8,7 +9,6 @@ import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { atEndOfSuite } from '../temporary-folder.ts';
 import { openTestStore } from '../test-store.ts';
-import { EXAMPLES } from './openapi-story.ts';
 
 const IDS = Object.keys(OPERATIONS) as OperationId[];
 /** The methods by which a store returns `false` when another caller has changed the record. */

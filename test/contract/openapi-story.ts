@@ -1,14 +1,8 @@
-import { type Example, OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { EXAMPLES, type Example, type Examples } from '../../src/contract/openapi/examples/examples.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { API_KEY, UUID } from '../../src/contract/patterns.ts';
 import type { AtEnd } from '../temporary-folder.ts';
 import { openTestVault, type TestVault } from '../test-vault.ts';
-
-/** The examples of the rows. */
-export const EXAMPLES = Object.fromEntries(
-  Object.entries<Operation>(OPERATIONS).map(([id, { examples }]) => [id, examples]),
-) as Examples;
-
-export type Examples = Readonly<Record<OperationId, Readonly<Record<string, Example>>>>;
 
 /** An example, with its documented and its actual result. */
 export interface Scene {

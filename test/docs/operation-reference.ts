@@ -1,11 +1,12 @@
 import { curlCommand } from '../../src/cli/operation/show-request.ts';
 import { pairsOf } from '../../src/client/check-request.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import {
   commandWords,
-  type Example,
   OPERATIONS,
   type Operation,
+  type OperationId,
   takesIdempotencyKey,
 } from '../../src/contract/operations.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
@@ -191,7 +192,7 @@ function resultWords(schema: Node | undefined): string {
 
 /** Shows an example. `shown` has the kinds of results that the page shows; lists of the same items are one kind. */
 function exampleText(id: string, row: Operation, result: Node | undefined, shown: Set<string>): string {
-  const [example] = Object.values<Example>(row.examples);
+  const [example] = Object.values(EXAMPLES[id as OperationId]);
   if (example === undefined) throw new Error(`${id} has no example`);
   const command = curlCommand(
     {

@@ -1,7 +1,8 @@
-import { type Example, OPERATIONS, type Operation, takesIdempotencyKey } from '../operations.ts';
+import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../operations.ts';
 import { IDEMPOTENCY_KEY } from '../patterns.ts';
 import { PERMISSIONS } from '../permissions.ts';
 import type { Schema } from '../schema.ts';
+import { EXAMPLES, type Example } from './examples/examples.ts';
 import { problemResponse, problemStatuses, responseName, traceHeader } from './problems.ts';
 import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } from './schemas.ts';
 
@@ -36,7 +37,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
   const rows = Object.entries<Operation>(OPERATIONS);
   const paths: Record<string, Record<string, OpenApiNode>> = {};
   for (const [id, row] of rows) {
-    paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operationObject(id, row) };
+    paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operationObject(id as OperationId, row) };
   }
   const statuses = [...new Set(rows.flatMap(([, row]) => problemStatuses(row)))].sort();
   return {
@@ -111,10 +112,10 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
     },
   };
 
-  function operationObject(id: string, row: Operation): OpenApiNode {
+  function operationObject(id: OperationId, row: Operation): OpenApiNode {
     const { permission } = row;
     const problems = problemStatuses(row).map((status) => [status, reference('responses', responseName(status))]);
-    const examples = Object.entries(row.examples);
+    const examples = Object.entries(EXAMPLES[id]);
     return {
       operationId: id,
       tags: [tagOf(row).name],
