@@ -327,11 +327,32 @@ describe('a vault that is opened', () => {
     ['without any row', () => []],
     ['with an older authority row in the place of a later one', (rows) => rows.with(-1, rows[0] as AuditEntry)],
     ['with an older authority row at the end', (rows) => [...rows, rows[1] as AuditEntry]],
+    ['with the last authority row twice', (rows) => [...rows, rows.at(-1) as AuditEntry]],
     ['without an authority row that a later row names', (rows) => rows.filter((_, index) => index !== 2)],
   ])('refuses every call with an audit %s', async (_what, change) => {
     const vault = await fileVault(1);
     await withVault(vault.file, (one) => application(one, vault));
     await rewriteAudit(vault.file, change);
+    const one = await opened(vault.file);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+
+  it('refuses every call with an older authority row under the link of a later one, and the records of its time', async () => {
+    const vault = await fileVault(1);
+    const before = await keepRows(vault.file);
+    await withVault(vault.file, async (one) => {
+      await application(one, vault);
+      const create = () => callVault(one, vault.apiKey, 'createToken', { body: { type: 'token', data: 1 } });
+      for (const { status } of [await create(), await create()]) expect(status).toBe(201);
+    });
+    await putBack(vault.file, before, ['application', 'application_key']);
+    // Later rows name the link, so that the process computes only the links behind the last one of them.
+    await tamperFile(vault.file, (connection) => {
+      const rows = connection.prepare<[], AuditEntry>(SELECT_ROWS).all();
+      const [older, later] = [rows[2] as AuditEntry, rows.at(-3) as AuditEntry];
+      connection.exec(`DELETE FROM audit WHERE sequence = ${later.sequence}`);
+      insertRow(connection, 'audit', { ...older, sequence: later.sequence, link: later.link });
+    });
     const one = await opened(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });

@@ -338,6 +338,20 @@ describe('an interrupted prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
+  it('fails once another one has moved the base, and both archives are valid', async () => {
+    const vault = await fileVault(3);
+    // The first call removes nothing, and the second one writes the entry.
+    const run = pruneWith(
+      vault,
+      async (_method, call) => void (call === 3 && (await prune(vault, 'other'))),
+      undefined,
+      'one',
+    );
+    await expect(run).rejects.toMatchObject({ code: 'conflict', message: 'entries were pruned meanwhile' });
+    const archives = ['one', 'other'].map((name) => archived(vault, name));
+    expect(await checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives })).toMatchObject(SOUND);
+  });
+
   it('is not stopped by the unfinished archive of a killed process with the same id', async () => {
     const vault = await fileVault(2);
     writeFileSync(`${archived(vault).path}.${process.pid}.tmp`, 'unfinished');
