@@ -53,7 +53,8 @@ const LOG_ENTRY = {
     },
     entity_name: {
       ...NAME,
-      description: 'The name at that time, for a changed application and for the application of a changed API key.',
+      description:
+        'The name at that time of an application, or of the application of an API key, that a call changed or showed.',
     },
     entity_type: { ...ENTITY_TYPE, description: 'The type of the affected entity.' },
     entity_id: { type: 'string', description: 'The id of the affected entity; absent when the call named no entity.' },

@@ -1,10 +1,11 @@
+import type { ApplicationKeyRecord } from './application-ports.ts';
 import { openApplication } from './applications/application-codec.ts';
 import { checkApplicationKey } from './applications/application-key-codec.ts';
 import { removeWith } from './applications/removal.ts';
 import { namesOf } from './audit/audit-event.ts';
 import { removalEvents } from './audit/removal-events.ts';
 import type { Context } from './handler.ts';
-import type { ExpiredRow, ExpiringRecords, Instant, TenantKeyring } from './ports.ts';
+import type { ExpiredRow, ExpiringRecords, Instant, Store, TenantKeyring } from './ports.ts';
 import { isDamage, Problem } from './problem.ts';
 import { recordColumns } from './tokens/clear-columns.ts';
 import { openPresented } from './tokens/token-codec.ts';
@@ -41,15 +42,28 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
   async application_key(record, tenant, { store, audit, follower }) {
     const { tenant_id, id, application_id } = record;
     checkApplicationKey(tenant, record);
+    const name = await nameOf(store, tenant, record);
     if (!(await follower.isCurrent('application_key', record))) return false;
     const base = { action: 'expireApplicationKey', status: 200, tenant_id, entities: [] } as const;
     return removeWith(
       { keyring: tenant, follower },
-      (ended) => audit.draftAuthority(...removalEvents(base, ended)),
+      (ended) => audit.draftAuthority(...removalEvents(base, ended, name)),
       (removal) => store.deleteApplicationKey(tenant_id, application_id, id, removal),
     );
   },
 };
+
+/** Resolves to the name of a key's application; to undefined for a damaged one, whose keys end nevertheless. */
+async function nameOf(store: Store, tenant: TenantKeyring, key: ApplicationKeyRecord): Promise<string | undefined> {
+  const { tenant_id, application_id } = key;
+  try {
+    const found = await store.findApplication(tenant_id, application_id, 0);
+    return found && openApplication(tenant, application_id, found).details.name;
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+}
 
 /** The outcome for an expired row. `remaining`: another caller has changed or removed the record meanwhile. */
 export type Expiration = 'removed' | 'remaining' | 'damaged';

@@ -251,4 +251,24 @@ describe('the log', () => {
       { operation: 'createApplication', entity_name: 'backend' },
     ]);
   });
+
+  it('names the application of a key that was shown again, and of one that expired', async () => {
+    const keyed = () => core.manage('createApplicationKey', { id, body: { expires_at }, idempotencyKey: 'again' });
+    const expires_at = inAnHour();
+    const made = await keyed();
+    await keyed();
+    core.clock.advance(3_600_000);
+    await core.vault.sweep();
+    const named = { entity_name: 'backend', entity_id: made.at('id') };
+    const found = await logs(`entity_id=${made.at('id')}`);
+    expect(found).toHaveLength(3);
+    // The entry about the second reply is written later than the reply.
+    expect(found).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ ...named, operation: 'createApplicationKey', revealed: false }),
+        expect.objectContaining({ ...named, operation: 'createApplicationKey', revealed: true }),
+        expect.objectContaining({ ...named, operation: 'expireApplicationKey', actor_type: 'vault' }),
+      ]),
+    );
+  });
 });

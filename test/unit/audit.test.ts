@@ -247,6 +247,21 @@ describe('the audit', () => {
     ]);
   });
 
+  it('of a read has the names of the applications that the reply shows', async () => {
+    const { management, revealing, masking, call, events } = await openAudited('all');
+    const params = { id: revealing.id };
+    const reads = await events(async () => {
+      await call(management, 'getApplication', { params });
+      await call(management, 'listApplications', { query: [['id', masking.id]] });
+      await call(management, 'listApplicationKeys', { params });
+    });
+    expect(reads).toMatchObject([
+      { action: 'getApplication', entities: [revealing.id], names: ['reveal'] },
+      { action: 'listApplications', entities: [masking.id], names: ['mask'] },
+      { action: 'listApplicationKeys', entities: [expect.any(String)], names: ['reveal'] },
+    ]);
+  });
+
   it('has the caller and the expiring applications that end with a replaced key', async () => {
     const { management, call, application, events, tenant_id } = await openAudited('mutations');
     const body = { name: 'c', type: 'private', rules: [rule('mask')], can_create_expiring_applications: true };

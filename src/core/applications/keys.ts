@@ -37,18 +37,21 @@ export const createApplicationKey: Handler<'createApplicationKey'> = async ({ pa
 
 /** List Keys: the keys of an application that have not expired, newest first. */
 export const listApplicationKeys: Handler<'listApplicationKeys'> = async ({ params }, caller, context) => {
-  const keys = await findKeys(await findApplication(params.id, caller, context), caller, context);
+  const application = await findApplication(params.id, caller, context);
+  const keys = await findKeys(application, caller, context);
   caller.recorder.shown(
     keys.map(({ id }) => id),
     false,
+    keys.map(() => application.details.name),
   );
   return keys.map((key) => showApplicationKey(key));
 };
 
 /** Get a Key. */
 export const getApplicationKey: Handler<'getApplicationKey'> = async ({ params }, caller, context) => {
-  const key = await findKey(params, await findApplication(params.id, caller, context), caller, context);
-  caller.recorder.shown([key.id], false);
+  const application = await findApplication(params.id, caller, context);
+  const key = await findKey(params, application, caller, context);
+  caller.recorder.shown([key.id], false, [application.details.name]);
   return showApplicationKey(key);
 };
 

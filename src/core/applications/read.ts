@@ -12,6 +12,7 @@ import { latestEnd } from './latest-end.ts';
 export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, context) => {
   const application = await findApplication(id, caller, context);
   const { tenant_id, id: parent_id } = application.record;
+  caller.recorder.shown([parent_id], false, [application.details.name]);
   const none = { offset: 0, limit: 0 };
   const now = context.clock.now();
   const { total } = await context.store.findApplications({ tenant_id, parent_id, latest: latestEnd(now) }, none, now);
@@ -52,12 +53,17 @@ export const listApplications: Handler<'listApplications'> = async ({ query }, {
     const found = await context.store.findApplications(filter, pageRequest(query), context.clock.cutoff());
     return (await areCurrent(context, 'application', found.records)) ? found : undefined;
   });
-  const applications = records.map((record) => showApplication(openApplication(tenant.keyring, record.id, record)));
+  const applications = records.map((record) => openApplication(tenant.keyring, record.id, record));
   recorder.shown(
     records.map(({ id }) => id),
     false,
+    applications.map(({ details }) => details.name),
   );
-  return pageOf(query, total, applications);
+  return pageOf(
+    query,
+    total,
+    applications.map((application) => showApplication(application)),
+  );
 };
 
 /** Resolves to whether no record has changed since it was read. Rejects with `integrity_failure` for an older row. */

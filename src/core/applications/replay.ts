@@ -4,12 +4,17 @@ import type { FoundReply, Replay } from '../replay.ts';
 import { openApplication, showApplication } from './application-codec.ts';
 import { checkApplicationKey, showApplicationKey } from './application-key-codec.ts';
 
-/** Resolves to the application of a stored reply; undefined when it is gone. */
-async function findShown({ ids: [id = ''] }: FoundReply, { tenant, recorder }: Caller, context: Context) {
+/** Resolves to an application; undefined when it is gone. */
+async function findOpened(id: string, { tenant }: Caller, context: Context) {
   const record = await context.store.findApplication(tenant.record.id, id, context.clock.cutoff());
-  if (record === undefined) return undefined;
-  recorder.shown([id], false);
-  return openApplication(tenant.keyring, id, record);
+  return record && openApplication(tenant.keyring, id, record);
+}
+
+/** Resolves to the application of a stored reply; undefined when it is gone. */
+async function findShown({ ids: [id = ''] }: FoundReply, caller: Caller, context: Context) {
+  const application = await findOpened(id, caller, context);
+  if (application !== undefined) caller.recorder.shown([id], false, [application.details.name]);
+  return application;
 }
 
 /** Resolves to the API key of a stored reply; undefined when it is gone. */
@@ -37,7 +42,7 @@ export const replayIssued: Replay<'createApplication' | 'regenerateApplicationKe
   if (application.record.revision !== issued.revision) return undefined;
   if ((await findIssued(found, caller, context)) === undefined) return undefined;
   // An API key is as secret as plaintext.
-  caller.recorder.shown(found.ids, true);
+  caller.recorder.shown(found.ids, true, [application.details.name]);
   return showApplication(application, issued.key);
 };
 
@@ -45,7 +50,9 @@ export const replayIssued: Replay<'createApplication' | 'regenerateApplicationKe
 export const replayCreateKey: Replay<'createApplicationKey'> = async (found, _request, caller, context) => {
   const issued = await findIssued(found, caller, context);
   if (issued === undefined) return undefined;
-  caller.recorder.shown(found.ids, true);
+  const application = await findOpened(issued.record.application_id, caller, context);
+  if (application === undefined) return undefined;
+  caller.recorder.shown(found.ids, true, [application.details.name]);
   return showApplicationKey(issued.record, issued.key);
 };
 

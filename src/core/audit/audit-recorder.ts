@@ -49,7 +49,7 @@ export function createAuditRecorder(
   const named = () => Object.values({ ...call.params, key_id: '' }).filter((one) => one !== '' && mayBeId(one));
   // A call without a change has reported the records that it shows.
   const hasChanged = () => facts.effect !== 'none' && !seen;
-  let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
+  let seen: (Pick<AuditEvent, 'entities' | 'names'> & { readonly revealed: boolean }) | undefined;
 
   return {
     /**
@@ -80,9 +80,12 @@ export function createAuditRecorder(
       tenant_id,
     }),
 
-    /** Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. */
-    shown(entities: readonly string[], revealed: boolean): void {
-      seen = { entities, revealed };
+    /**
+     * Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. `names` are
+     * those of the shown applications, or of those of the shown API keys.
+     */
+    shown(entities: readonly string[], revealed: boolean, names?: readonly string[]): void {
+      seen = { entities, revealed, names };
     },
 
     /** Returns whether a successful call has changed something. */
@@ -96,7 +99,10 @@ export function createAuditRecorder(
       // A change has already written its entry.
       if (hasChanged()) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
-      return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));
+      if (seen === undefined) return audit.record(event(status, named()));
+      const { entities, revealed, names } = seen;
+      const read = event(status, entities, undefined, revealed);
+      return audit.record(names === undefined ? read : { ...read, names });
     },
 
     /**

@@ -8,7 +8,10 @@ const REFUSED: readonly number[] = [401, 429];
 /** The part of the built product that compares a known key with the audit before each call. */
 const COMPARES = builtText('context.follower.isUnchanged(entry.stamp)');
 
-/** Replaces a key through one daemon, and uses the old and the new key at once through another. */
+/**
+ * Replaces a key through one daemon, and uses the old and the new key at once through another. Then does the same with a
+ * second key, which is created and deleted.
+ */
 async function replace({ quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
   const fleet = await startFleet({ daemons: 2, ...options });
   const counts = { rounds: 0, old_keys_accepted: 0, new_keys_refused: 0 };
@@ -18,19 +21,25 @@ async function replace({ quick }: CheckOptions, options: Omit<FleetOptions, 'dae
     const id = String(made.body['id']);
     let old = String(made.body['key']);
     while (counts.rounds < ROUNDS[quick ? 'quick' : 'full']) {
-      const [first, second] = counts.rounds % 2 === 0 ? [0, 1] : [1, 0];
-      const ask = async (apiKey: string) => (await fleet.at(second ?? 0)(apiKey, 'getApplicationByKey')).status;
+      const [one, other] = counts.rounds % 2 === 0 ? [0, 1] : [1, 0];
+      const send = fleet.at(one ?? 0);
+      const ask = async (apiKey: string) => (await fleet.at(other ?? 0)(apiKey, 'getApplicationByKey')).status;
       // The key is valid, but has no permission for this. The second daemon then has the old key in its memory.
       await ask(old);
-      const regenerated = await fleet.at(first ?? 0)(fleet.management, 'regenerateApplicationKey', { id });
+      const regenerated = await send(fleet.management, 'regenerateApplicationKey', { id });
       const key = String(regenerated.body['key']);
-      const [withOld, withNew] = [await ask(old), await ask(key)];
-      const isRefused = REFUSED.includes(withOld);
+      const added = await send(fleet.management, 'createApplicationKey', { id });
+      const second = { id, keyId: String(added.body['id']), key: String(added.body['key']) };
+      const answers = { old: await ask(old), new: await ask(key), second: await ask(second.key) };
+      const deleted = await send(fleet.management, 'deleteApplicationKey', second);
+      const after = { deleted: await ask(second.key), kept: await ask(key) };
+      const isRefused = [answers.old, after.deleted].every((status) => REFUSED.includes(status));
+      const isAccepted =
+        [answers.new, answers.second, after.kept].every((status) => status === 403) && deleted.status === 204;
       if (!isRefused) counts.old_keys_accepted += 1;
-      if (withNew !== 403) counts.new_keys_refused += 1;
-      if (!isRefused || withNew !== 403) {
-        throw new CheckFailure(`the old key was answered ${withOld}, the new one ${withNew}`, counts);
-      }
+      if (!isAccepted) counts.new_keys_refused += 1;
+      if (!isRefused || !isAccepted)
+        throw new CheckFailure(JSON.stringify({ ...answers, ...after, status: deleted.status }), counts);
       old = key;
       counts.rounds += 1;
     }

@@ -43,13 +43,12 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
 };
 
 /**
- * Values that are not sealed: when an update or upkeep ran, whether a process must read keys again, the number of a
- * row, the number of keys made, the day of a key's use, counters of activity, and the columns of a tombstone that only live tokens need.
+ * Values that are not sealed: the format, when upkeep ran, the number of a row, the number of keys made, the day of a
+ * key's use, counters of activity, and the columns of a tombstone that only live tokens need.
  */
 const UNSEALED: readonly RegExp[] = [
   /^format\.format /,
-  /^sweep\.(swept_at|authority) /,
-  /^tenant\.authority /,
+  /^sweep\.swept_at /,
   /^application\.(application|key_version) /,
   /^application_key\.(application_key|last_used_day) /,
   /^token_count\.active /,
