@@ -13,6 +13,7 @@ import {
 } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
+import { vaultLogEntriesOf } from '../../src/core/audit/log-entries.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
@@ -260,6 +261,12 @@ describe('the audit', () => {
       { action: 'listApplications', entities: [masking.id], names: ['mask'] },
       { action: 'listApplicationKeys', entities: [expect.any(String)], names: ['reveal'] },
     ]);
+    const witness = { sequence: 0, link: new Uint8Array(16), authority: 0 };
+    const { link } = witness;
+    const typeOf = (event: AuditEvent) =>
+      vaultLogEntriesOf({ event, at: 0, sequence: 1, n: 1, link, isLast: true, witness, digest: undefined })[0]
+        ?.entity_type;
+    expect(reads.map(typeOf)).toEqual(['application', 'application', 'application_key']);
   });
 
   it('has the caller and the expiring applications that end with a replaced key', async () => {
