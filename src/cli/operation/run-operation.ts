@@ -175,8 +175,8 @@ async function lookUpNames(
   env: Environment,
 ): Promise<readonly Call[] | Reply> {
   if (!namesApplication(row)) return calls;
-  const { applicationName, resolveApplication } = await import('./resolve-application.ts');
-  if (calls.every((call) => applicationName(call) === undefined)) return calls;
+  const { mayNameApplication, resolveApplication } = await import('./resolve-application.ts');
+  if (!calls.some(mayNameApplication)) return calls;
   const target = chooseTarget(flags, env);
   const apiKey = await keyFor(row, target, flags, env);
   const client = await openClient(target, apiKey, flags, env, { all: false, many: true });
