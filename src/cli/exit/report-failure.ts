@@ -161,6 +161,9 @@ function isCommanderError(error: unknown): error is UsageError {
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '-v'": 'vault --version',
+  "unknown option '--json'": 'use -o json',
+  "unknown option '--format'": 'use -o json, -o csv, -o ndjson or -o table',
+  "unknown option '--jq'": 'print one member with --field, or pipe -o json into jq',
   "unknown option '--action'": 'did you mean --operation?',
   "unknown option '--application'": 'did you mean --actor?',
 };
