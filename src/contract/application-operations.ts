@@ -84,7 +84,12 @@ export const APPLICATION_OPERATIONS = {
     summary: 'Get the application of the calling key',
     audit: { code: 'ak', effect: 'none' },
     conflicts: [],
-    cli: { command: ['apps', 'whoami'], columns: APPLICATION_COLUMNS, examples: ['vault apps whoami --field name'] },
+    cli: {
+      command: ['apps', 'whoami'],
+      columns: APPLICATION_COLUMNS,
+      deniedHint: '`vault apps explain --token ID` shows what this key may do with a token',
+      examples: ['vault apps whoami --field name'],
+    },
   },
   getApplication: {
     method: 'GET',
@@ -112,7 +117,7 @@ export const APPLICATION_OPERATIONS = {
     result: EXPLANATION,
     status: 200,
     summary: 'Explain what an application sees',
-    audit: { code: 'ax', effect: 'none' },
+    audit: { code: 'ax', effect: 'none', entity: 'token' },
     conflicts: [],
     cli: {
       command: ['apps', 'explain'],

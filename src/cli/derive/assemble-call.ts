@@ -140,8 +140,10 @@ async function memberText(
   return typed === undefined && cleared === undefined ? undefined : flagToJson(flag, typed ?? [], read, cleared);
 }
 
-/** Returns a flag that bodies of this kind often use: `--metadata k=v`, `--name <name>`. */
+/** Returns an argument or a flag that bodies of this kind often use: `--metadata k=v`, `--name <name>`. */
 function exampleFlag(row: Operation): string {
+  const argument = row.cli.arguments?.find((name) => row.body?.properties?.[name] !== undefined);
+  if (argument !== undefined) return `<${argument}>`;
   const flags = memberFlags(row).filter((flag) => flag.part === 'body');
   const pairs = flags.find((flag) => flag.kind === 'pairs');
   return pairs === undefined ? `--${flags[0]?.name} …` : `--${pairs.name} k=v`;

@@ -32,9 +32,9 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
 const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
 /** Returns the hint to use the management key, which `vault exec` sets, too; undefined if it would not help. */
-function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
+function otherKeyHint(env: Environment): string | undefined {
   const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
-  if (code !== 'permission_missing' || !other || own === other) return undefined;
+  if (!other || own === other) return undefined;
   return 'use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
 }
 
@@ -87,9 +87,12 @@ export function printHeldError(): void {
   held = undefined;
 }
 
-/** Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. */
-export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
-  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId);
+/**
+ * Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. `deniedHint` is
+ * the hint for a missing permission.
+ */
+export function reportProblem(reply: Reply, nameMember?: NameMember, deniedHint?: string): ExitCode {
+  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId, deniedHint);
 }
 
 /** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
@@ -140,9 +143,11 @@ function tellProblem(
   problem: ToldProblem | undefined,
   nameMember?: NameMember,
   traceId?: string,
+  deniedHint?: string,
 ): ExitCode {
   const { code, detail, errors, ids }: ToldProblem = problem ?? { code: undefined, detail: `status ${status}` };
-  const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
+  const denied = code === 'permission_missing' ? (deniedHint ?? otherKeyHint(process.env)) : undefined;
+  const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : denied;
   return printError(
     exitCodeOf(status, code),
     { code: code ?? 'internal_error', message: detail, hint, errors, ids, trace_id: traceId },

@@ -1,5 +1,6 @@
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
+import { OPERATIONS, type Operation } from '../../contract/operations.ts';
 import { UUID } from '../../contract/patterns.ts';
 import { Fault } from '../../core/fault.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
@@ -83,10 +84,17 @@ export async function resolveApplication(client: Client, call: Call): Promise<Ca
     if (found === undefined) {
       if (!isOpen) throw new Fault('not_found', 'no application has this id or name', { hint: hintFor(call) });
     } else if ('application' in found) resolved = place.write(resolved, String(selectField(found.application, ['id'])));
-    else if (!isOpen) return mapDetail(found, (detail) => (found.status === 403 ? `${detail} ${DENIED}` : detail));
+    else if (!isOpen)
+      return mapDetail(found, (detail) => (isOnlyForName(call, found) ? `${detail} ${DENIED}` : detail));
     else if (found.status === 403) report('without application:read, --entity takes only an id');
   }
   return resolved;
+}
+
+/** Returns whether only the lookup of the name needs the permission that the caller lacks. */
+function isOnlyForName({ operation }: Call, { status }: Reply): boolean {
+  const { permission }: Operation = OPERATIONS[operation];
+  return status === 403 && permission !== 'application:read';
 }
 
 /** Resolves to whether the log has an entry about a record with this id. An id comes before a name. */
