@@ -195,7 +195,7 @@ describe('formats', () => {
     const narrow = await render('table', page, list, { colour: false, width: 80 });
     expect(narrow.text).toContain(id);
     expect(narrow.text).not.toContain('CREATED_AT');
-    expect(narrow.note).toBe('hidden columns: created_at');
+    expect(narrow.note).toBe('hidden columns: created_at (--columns chooses)');
   });
 
   it('columns align whatever their content', async () => {

@@ -81,11 +81,7 @@ export async function readCredential(
   if (!canPrompt()) throw file === undefined ? new Fault('credential_missing', `no key for ${name}`) : noKeyFor(file);
   const { passphraseCheck } = await import('../../vault/passphrase-check.ts');
   const check = await passphraseCheck(location);
-  return withTries(['wrong_credential'], async (prompt) => {
-    const passphrase = await prompt(`Passphrase of ${name}`);
-    await check(passphrase);
-    return { kind: 'passphrase', passphrase };
-  });
+  return withTries(['wrong_credential'], async (prompt) => check(await prompt(`Passphrase of ${name}`)));
 }
 
 /** Returns the fault for a vault file without a named credential and without its default key file. */
