@@ -46,6 +46,12 @@ export const HIDDEN_GROUP = 'More:';
 /** The commands for old words, from before the first release, and for words that people guess. */
 export const RENAMED: Readonly<Record<string, string>> = {
   logs: 'audit list',
+  log: 'audit list',
+  'audit log': 'audit list',
+  whoami: 'apps whoami',
+  auth: 'profile add',
+  login: 'profile add',
+  'apps keys rotate': 'apps keys create NAME, then vault apps keys delete NAME KEY_ID',
   clock: 'dev clock',
   faults: 'dev faults',
   requests: 'dev requests',

@@ -218,13 +218,23 @@ const SYNONYM_FLAGS: Readonly<Record<string, readonly { readonly option: string;
   '--container': [RULE, RULE_PRIORITY],
   '--transform': [RULE, RULE_PRIORITY],
   '--rule': [RULE_PRIORITY],
+  '--action': [{ option: '--operation' }],
+  '--application': [{ option: '--actor' }],
+  '--app': [{ option: '--actor' }],
+  '--user': [{ option: '--actor' }],
+  '--search': [{ option: '--name' }],
+  '--filter': [{ option: '--name' }],
   '--force': [{ option: '--yes' }],
+  '--confirm': [{ option: '--yes' }],
 };
 
-/** Throws the fault `usage` with a hint for a missing argument and for the flag of another command. */
+/** Matches the superfluous words in commander's message. A word may be a secret. */
+const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
+
+/** Throws the fault `usage` with a hint for missing and superfluous arguments and for the flag of another command. */
 function refuseVerb(error: CommanderError, command: Command): void {
-  const fact = error.message.replace(/^error: /, '');
-  if (error.code === 'commander.missingArgument') {
+  const fact = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+  if (error.code === 'commander.missingArgument' || error.code === 'commander.excessArguments') {
     throw new Fault('usage', fact, { hint: `usage: ${command.createHelp().commandUsage(command)}` });
   }
   const [, typed = ''] = /^unknown option '([^=']*)/.exec(fact) ?? [];

@@ -92,8 +92,8 @@ export interface OperationCli {
    * list, and `--if-missing` creates an application only if none has the name.
    */
   readonly byName?: 'filter' | 'if-missing';
-  /** The hint for a caller without the permission. */
-  readonly deniedHint?: string;
+  /** Hints for problems of this operation. */
+  readonly hints?: Readonly<Partial<Record<ProblemCode, string>>>;
   /** Whether the holder of the vault's key runs the command on a file or a database without an API key. */
   readonly keyHolder?: true;
   /** Whether a table shows times with seconds and their zone. */

@@ -105,7 +105,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const rights = row.cli.replacesRights ? await import('./removed-rights.ts') : undefined;
       const before = await rights?.readBefore(client, named);
       const reply = existing ?? (await client.call(named));
-      if (reply.status >= 400) return reportProblem(reply, nameMember, row.cli.deniedHint);
+      if (reply.status >= 400) return reportProblem(reply, nameMember, row.cli.hints);
       if (existing !== undefined) {
         report('an application has this name; nothing was created', 'create another key with `vault apps keys create`');
         await print?.(existing.bodyText ?? '');
