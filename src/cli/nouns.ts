@@ -43,9 +43,15 @@ export const GROUPS = {
 /** The group that only `vault help all` shows. */
 export const HIDDEN_GROUP = 'More:';
 
-/** The commands that had other words before the first release, by their old ones. */
+/** The commands for old words, from before the first release, and for words that people guess. */
 export const RENAMED: Readonly<Record<string, string>> = {
   logs: 'audit list',
+  log: 'audit list',
+  'audit log': 'audit list',
+  whoami: 'apps whoami',
+  auth: 'profile add',
+  login: 'profile add',
+  'apps keys rotate': 'apps keys create NAME, then vault apps keys delete NAME KEY_ID',
   clock: 'dev clock',
   faults: 'dev faults',
   requests: 'dev requests',
@@ -54,6 +60,7 @@ export const RENAMED: Readonly<Record<string, string>> = {
   permissions: 'apps permissions',
   'keys status': 'keys list --tenants',
   'apps reach': 'apps explain',
+  'apps rename': 'apps edit NAME --name NEW_NAME',
   'tokens walk': 'tokens list --cursor',
   'tokens walk-search': 'tokens search --cursor',
   'tenant activity': 'usage --months N',

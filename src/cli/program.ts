@@ -188,27 +188,60 @@ function refuseOldName(line: string, typed: string): void {
   throw new Fault('usage', `unknown command '${typed}'`, { hint: `vault ${RENAMED[line]}` });
 }
 
-/** Verbs that other nouns use for the same work. Commander cannot suggest them: they are spelled differently. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  update: 'patch',
-  patch: 'update',
-  remove: 'delete',
-  delete: 'remove',
+/** Verbs that other nouns and other programs use for the same work. Commander cannot suggest them. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  update: ['patch'],
+  patch: ['update'],
+  set: ['update', 'patch'],
+  remove: ['delete'],
+  delete: ['remove'],
+  rm: ['delete', 'remove'],
+  add: ['create'],
+  new: ['create', 'add'],
+  create: ['add'],
+  ls: ['list'],
+  show: ['get'],
+  view: ['get'],
+  rotate: ['regenerate'],
 };
 
-/** Flags that other commands use for the same purpose. */
-const SYNONYM_FLAGS: Readonly<Record<string, string>> = { '--limit': '--size', '--size': '--limit' };
+const RULE = { option: '--rule', hint: "--rule 'container=/pci/ transform=mask permissions=token:read'" };
+const RULE_PRIORITY = {
+  option: '--priority',
+  hint: 'name a rule by its priority, such as --priority 2; `vault apps get` shows the rules',
+};
 
-/** Throws the fault `usage` with a hint for a missing argument and for the flag of another command. */
+/** Flags for the same purpose: those of other commands, and wrong guesses. The first that a command has is the hint. */
+const SYNONYM_FLAGS: Readonly<Record<string, readonly { readonly option: string; readonly hint?: string }[]>> = {
+  '--limit': [{ option: '--size' }],
+  '--size': [{ option: '--limit' }],
+  '--container': [RULE, RULE_PRIORITY],
+  '--transform': [RULE, RULE_PRIORITY],
+  '--rule': [RULE_PRIORITY],
+  '--action': [{ option: '--operation' }],
+  '--application': [{ option: '--actor' }],
+  '--app': [{ option: '--actor' }],
+  '--user': [{ option: '--actor' }],
+  '--search': [{ option: '--name' }],
+  '--filter': [{ option: '--name' }],
+  '--force': [{ option: '--yes' }],
+  '--confirm': [{ option: '--yes' }],
+};
+
+/** Matches the superfluous words in commander's message. A word may be a secret. */
+const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
+
+/** Throws the fault `usage` with a hint for missing and superfluous arguments and for the flag of another command. */
 function refuseVerb(error: CommanderError, command: Command): void {
-  const fact = error.message.replace(/^error: /, '');
-  if (error.code === 'commander.missingArgument') {
+  const fact = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+  if (error.code === 'commander.missingArgument' || error.code === 'commander.excessArguments') {
     throw new Fault('usage', fact, { hint: `usage: ${command.createHelp().commandUsage(command)}` });
   }
   const [, typed = ''] = /^unknown option '([^=']*)/.exec(fact) ?? [];
-  const meant = Object.hasOwn(SYNONYM_FLAGS, typed) ? SYNONYM_FLAGS[typed] : undefined;
-  if (meant === undefined || !command.options.some(({ long }) => long === meant)) throw error;
-  throw new Fault('usage', `unknown option '${typed}'`, { hint: `did you mean ${meant}?` });
+  const synonyms = Object.hasOwn(SYNONYM_FLAGS, typed) ? (SYNONYM_FLAGS[typed] ?? []) : [];
+  const meant = synonyms.find(({ option }) => command.options.some(({ long }) => long === option));
+  if (meant === undefined) throw error;
+  throw new Fault('usage', `unknown option '${typed}'`, { hint: meant.hint ?? `did you mean ${meant.option}?` });
 }
 
 /** Throws the fault `usage` with a hint for nouns without a verb, instead of commander's help, and for a synonym. */
@@ -216,7 +249,7 @@ function refuseNoun(error: CommanderError, nouns: readonly string[], command: Co
   const [typed = ''] = command.args;
   refuseOldName([...nouns, typed].join(' '), typed);
   const at = nouns.length;
-  const meant = verbs.find(({ words }) => words[at] === SYNONYMS[typed]);
+  const meant = verbs.find(({ words }) => Object.hasOwn(SYNONYMS, typed) && SYNONYMS[typed]?.includes(words[at] ?? ''));
   if (error.code === 'commander.unknownCommand' && meant !== undefined) {
     throw new Fault('usage', `unknown command '${typed}'`, { hint: `vault ${meant.words.join(' ')}` });
   }

@@ -84,7 +84,12 @@ export const APPLICATION_OPERATIONS = {
     summary: 'Get the application of the calling key',
     audit: { code: 'ak', effect: 'none' },
     conflicts: [],
-    cli: { command: ['apps', 'whoami'], columns: APPLICATION_COLUMNS, examples: ['vault apps whoami --field name'] },
+    cli: {
+      command: ['apps', 'whoami'],
+      columns: APPLICATION_COLUMNS,
+      hints: { permission_missing: '`vault apps explain --token ID` shows what this key may do with a token' },
+      examples: ['vault apps whoami --field name'],
+    },
   },
   getApplication: {
     method: 'GET',
@@ -112,7 +117,7 @@ export const APPLICATION_OPERATIONS = {
     result: EXPLANATION,
     status: 200,
     summary: 'Explain what an application sees',
-    audit: { code: 'ax', effect: 'none' },
+    audit: { code: 'ax', effect: 'none', entity: 'token' },
     conflicts: [],
     cli: {
       command: ['apps', 'explain'],
@@ -165,6 +170,7 @@ export const APPLICATION_OPERATIONS = {
       flags: APPLICATION_FLAGS,
       columns: APPLICATION_COLUMNS,
       replacesRights: true,
+      hints: { invalid_request: 'an update replaces all members; `vault apps edit` keeps the others' },
       examples: ['vault apps update $ID --name web --permission token:create'],
     },
   },

@@ -23,7 +23,8 @@ const RULES = {
   type: 'array',
   items: ACCESS_RULE,
   maxItems: 50,
-  description: 'Access rules, tried in ascending priority.',
+  description:
+    'Access rules, tried in ascending priority. The first that matches the token and grants the permission decides.',
 } as const;
 
 const CAN_CREATE_EXPIRING = {

@@ -138,7 +138,7 @@ export const LOG_OPERATIONS = {
       keyHolder: true,
       exactTimes: true,
       emptyNote:
-        'no entries; --entity takes an id; masked reads need --audit all, and --audit mutations omits denials and reveals',
+        'no entries; --entity takes an id or the name of an application; masked reads need --audit all, and --audit mutations omits denials and reveals',
       columns: [
         'created_at',
         'operation',
@@ -153,7 +153,7 @@ export const LOG_OPERATIONS = {
         'id',
       ],
       examples: [
-        'vault audit list --entity ID',
+        'vault audit list --entity backend --entity-type application',
         'vault audit list --actor backend --denied --since 24h',
         'vault audit list --all --operation deleteToken -o csv',
         'vault audit list --follow',

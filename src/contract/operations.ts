@@ -51,6 +51,8 @@ export interface AuditFacts {
   readonly effect:
     | 'none'
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'application_key' | 'token', 'upsert' | 'remove'];
+  /** The type of the records that the event names. Default: the resource of the permission. */
+  readonly entity?: 'token';
   /** Whether only denials are recorded, at any level, because the operation itself reads the audit. */
   readonly denialsOnly?: true;
 }
@@ -90,6 +92,8 @@ export interface OperationCli {
    * list, and `--if-missing` creates an application only if none has the name.
    */
   readonly byName?: 'filter' | 'if-missing';
+  /** Hints for problems of this operation. */
+  readonly hints?: Readonly<Partial<Record<ProblemCode, string>>>;
   /** Whether the holder of the vault's key runs the command on a file or a database without an API key. */
   readonly keyHolder?: true;
   /** Whether a table shows times with seconds and their zone. */

@@ -55,7 +55,12 @@ export async function deriveSlotKeys(sodium: Sodium, credential: Credential, sal
     const passphrase = Buffer.from(credential.passphrase.normalize('NFC'), 'utf8');
     const sumo = await loadLargeSodium();
     const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;
-    derived = sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, cost.passes, cost.memory_kib * 1024, algorithm);
+    const { passes, memory_kib } = cost;
+    const name = Buffer.from(salt).toString('hex');
+    derived =
+      credential.derived?.get(name) ??
+      sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, passes, memory_kib * 1024, algorithm);
+    if (!credential.derived?.delete(name)) credential.derived?.set(name, new Uint8Array(derived));
     passphrase.fill(0);
   }
   const part = (from: number, to: number) => new Uint8Array(derived.subarray(from, to));

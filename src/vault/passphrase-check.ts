@@ -5,18 +5,19 @@ import { openSlot } from '../keyring/unlock-master-key.ts';
 import type { VaultLocation } from './location.ts';
 
 /**
- * Resolves to a function that rejects with `wrong_credential` for a passphrase that does not open the vault. Rejects
- * with `wrong_credential` at once if no passphrase opens it. If the vault cannot be opened now, the function accepts
- * every passphrase: the command that opens the vault reports why.
+ * Resolves to a function that resolves to the credential of a passphrase, and rejects with `wrong_credential` for one that
+ * does not open the vault. Rejects with `wrong_credential` at once if no passphrase opens it. If the vault cannot be opened
+ * now, the function accepts every passphrase: the command that opens the vault reports why.
  */
-export async function passphraseCheck(location: VaultLocation): Promise<(passphrase: string) => Promise<void>> {
+export async function passphraseCheck(location: VaultLocation): Promise<(passphrase: string) => Promise<Credential>> {
   const header = await readHeader(location).catch(() => undefined);
-  if (header === undefined) return async () => undefined;
-  const check = async (credential: Credential) => (await openSlot(header, credential)).master.fill(0);
-  if (!listSlots(header).some(({ kind }) => kind === 'passphrase')) await check({ kind: 'passphrase', passphrase: '' });
-  return async (passphrase) => {
-    await check({ kind: 'passphrase', passphrase });
+  const check = async (passphrase: string): Promise<Credential> => {
+    const credential = { kind: 'passphrase', passphrase, derived: new Map() } as const;
+    if (header !== undefined) (await openSlot(header, credential)).master.fill(0);
+    return credential;
   };
+  if (header !== undefined && !listSlots(header).some(({ kind }) => kind === 'passphrase')) await check('');
+  return check;
 }
 
 async function readHeader(location: VaultLocation): Promise<VaultHeader> {

@@ -48,6 +48,27 @@ describe('on a terminal', () => {
     expect(third).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
   });
 
+  it('shows nothing that is typed while a passphrase is checked, and does not take it for the next try', async () => {
+    writeFileSync(place.inside('p'), PASSPHRASE, { mode: 0o600 });
+    await place.vault('init --file a.db --passphrase-file p --key-out m.key');
+    const opened = await ask('tenant list --file a.db --field name', [
+      ['Passphrase of a.db', 'orchid lantern battery stable\r'],
+      ['✔', 'typed ahead\rand more'],
+      ['does not open this vault', `${PASSPHRASE}\r`],
+    ]);
+    if (opened === undefined) return;
+    expect(opened).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
+    expect(opened.stdout).not.toMatch(/typed ahead|and more/);
+    expect(opened.stdout.split('vault: the passphrase does not open this vault')).toHaveLength(2);
+    for (const passphrase of [PASSPHRASE, 'orchid lantern battery stable']) {
+      const stopped = await ask('tenant list --file a.db', [
+        ['Passphrase of a.db', `${passphrase}\r`],
+        ['✔', '\x03'],
+      ]);
+      expect(stopped).toMatchObject({ exitCode: 130 });
+    }
+  });
+
   it('asks for no passphrase where only a key file opens the vault', async () => {
     await place.init('v');
     renameSync(place.inside('v.db.key'), place.inside('other.key'));
@@ -95,6 +116,29 @@ describe('on a terminal', () => {
       ['Repeat', `${PASSPHRASE}\r`],
     ]);
     expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('the two passphrases differ') });
+  });
+
+  it('import asks three times for the passphrase of an export', async () => {
+    const management = await place.init('v');
+    const permissions = 'token:create,token:read';
+    const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: await place.application('v', management, permissions) };
+    writeFileSync(place.inside('p'), PASSPHRASE, { mode: 0o600 });
+    expect(await place.vault('tokens create --type token --text a -q', env)).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('export --age-passphrase-file p --out a.age', env)).toMatchObject({ exitCode: 0 });
+    const again = ['does not open the export', 'wrong\r'] as const;
+    const refused = await startOnTerminal('import a.age --dry-run', { cwd: place.cwd, env }, [
+      ['Passphrase of the export', 'wrong\r'],
+      again,
+      again,
+    ]);
+    if (refused === undefined) return;
+    expect(refused).toMatchObject({ exitCode: 10 });
+    expect(refused.stdout.split('vault: the passphrase does not open the export')).toHaveLength(4);
+    const imported = await startOnTerminal('import a.age --dry-run --field path', { cwd: place.cwd, env }, [
+      ['Passphrase of the export', 'wrong\r'],
+      ['does not open the export', `${PASSPHRASE}\r`],
+    ]);
+    expect(imported).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('/tokens') });
   });
 
   it('an empty answer to init creates a key file', async () => {

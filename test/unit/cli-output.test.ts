@@ -195,7 +195,7 @@ describe('formats', () => {
     const narrow = await render('table', page, list, { colour: false, width: 80 });
     expect(narrow.text).toContain(id);
     expect(narrow.text).not.toContain('CREATED_AT');
-    expect(narrow.note).toBe('hidden columns: created_at');
+    expect(narrow.note).toBe('hidden columns: created_at (--columns chooses)');
   });
 
   it('columns align whatever their content', async () => {
@@ -321,7 +321,8 @@ describe('--quiet and --field', () => {
     [list, 'data.nope', 'data.nope', 'use data[0].id for the first item; with --all, use id for each item'],
     [list, 'dta', 'dta', 'did you mean data?'],
     [list, 'data[0].typ', 'data[0].typ', 'did you mean type?'],
-    [RESULT_VIEWS.snapshotList, 'name', 'name', 'use data[0].name for the first item'],
+    [RESULT_VIEWS.snapshotList, 'nme', 'nme', 'did you mean name?'],
+    [RESULT_VIEWS.snapshotList, 'data.name', 'data.name', 'use data[0].name for the first item'],
     [one, 'zzzzzz.nope', 'zzzzzz', expect.stringContaining('known are id, type')],
   ])('suggests the path of a member of an item (%#)', (view, field, path, hint) => {
     const choose = () => chooseShowing('json', field, false, view);

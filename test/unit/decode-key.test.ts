@@ -7,6 +7,9 @@ it.each([
   ['base64 without padding', 'A'.repeat(44), false],
   ['base64 for URLs', `${'-'.repeat(42)}A=`, false],
   ['hex', '0'.repeat(64), true],
+  ['half of a key in hex', '0a'.repeat(16), false],
+  ['half of a key in hex, and a newline', `${'0A'.repeat(16)}\n`, false],
+  ['raw bytes that begin with hex digits', `${'0'.repeat(31)}g`, true],
   ['hex with another character', `${'0'.repeat(63)}x`, false],
 ])('decodes only one text per key: %s', (_what, text, isKey) => {
   expect(decodeKey(Buffer.from(text)) !== undefined).toBe(isKey);

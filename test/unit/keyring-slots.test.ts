@@ -52,6 +52,16 @@ describe('a passphrase', () => {
     expect([fault.code, fault.hint]).toEqual(['wrong_credential', 'use a passphrase']);
   });
 
+  test('of a checked prompt is derived once for the check and the next opening', async () => {
+    const derived = new Map<string, Uint8Array>();
+    const checked = { kind: 'passphrase', passphrase: 'correct horse battery staple', derived } as const;
+    const master = await unlockMasterKey(passphraseHeader, checked);
+    const [kept] = derived.values();
+    expect(kept).toHaveLength(64);
+    expect(await unlockMasterKey(passphraseHeader, checked)).toEqual(master);
+    expect([derived.size, kept]).toEqual([0, new Uint8Array(64)]);
+  });
+
   test('is derived with Argon2id, 64 MiB and three passes', () => {
     const [slot] = passphraseHeader.slots;
     if (slot === undefined) throw new Error('unreachable');

@@ -22,15 +22,31 @@ export async function promptSecret(message: string): Promise<string> {
 /** How often a prompt asks for a secret before the command fails. */
 const MAX_TRIES = 3;
 
-/** Runs `ask`, which prompts. Repeats it twice after a fault with one of these codes, and reports the fault. */
-export async function withTries<Result>(codes: readonly FaultCode[], ask: () => Promise<Result>): Promise<Result> {
-  for (let left = MAX_TRIES - 1; ; left -= 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (left === 0 || !(error instanceof Fault) || !codes.includes(error.code)) throw error;
-      report(error.message);
+/** Prompts for a secret. The terminal then shows no keys until all tries end. */
+type Prompt = (message: string) => Promise<string>;
+
+/**
+ * Runs `ask` with a prompt. Repeats it twice after a fault with one of these codes, and reports the fault. The terminal
+ * does not show what is typed while `ask` works, and no later prompt reads it.
+ */
+export async function withTries<Result>(
+  codes: readonly FaultCode[],
+  ask: (prompt: Prompt) => Promise<Result>,
+): Promise<Result> {
+  const prompt: Prompt = (message) => promptSecret(message).finally(() => process.stdin.setRawMode(true));
+  try {
+    for (let left = MAX_TRIES - 1; ; left -= 1) {
+      try {
+        return await ask(prompt);
+      } catch (error) {
+        if (left === 0 || !(error instanceof Fault) || !codes.includes(error.code)) throw error;
+        report(error.message);
+      } finally {
+        await dropTypedAhead();
+      }
     }
+  } finally {
+    process.stdin.setRawMode(false);
   }
 }
 
@@ -40,14 +56,21 @@ export async function askYes(message: string): Promise<boolean> {
   return confirm({ message, default: false }, { output: process.stderr });
 }
 
+/** The byte of Ctrl-C, which raises no signal while a prompt keeps the echo off. */
+const CTRL_C = 3;
+
 /** How long keys that were pressed earlier may take to arrive, in milliseconds. */
 const TYPED_AHEAD_MS = 50;
 
-/** Drops the keys that were typed before a question, so that they do not answer it. */
+/** Drops the keys that were typed before a question, so that they do not answer it. Ctrl-C ends the process. */
 export async function dropTypedAhead(): Promise<void> {
-  process.stdin.resume();
+  const { stdin } = process;
+  const drop = (keys: Buffer) => {
+    if (keys.includes(CTRL_C)) process.kill(process.pid, 'SIGINT');
+  };
+  stdin.on('data', drop).resume();
   await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS));
-  process.stdin.pause();
+  stdin.off('data', drop).pause();
 }
 
 /** Asks for confirmation of a loss. Rejects with the fault `usage` when the answer is no, or without a terminal. */

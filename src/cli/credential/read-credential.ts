@@ -9,7 +9,7 @@ import { createTextReader, decodeText } from '../files/text-reader.ts';
 import { checkPath } from '../files/typed-paths.ts';
 import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags } from '../flags/global-flags.ts';
 import { decodeKey, KEY_FORMS } from './decode-key.ts';
-import { canPrompt, isTypedByHand, promptSecret, withTries } from './prompt.ts';
+import { canPrompt, isTypedByHand, withTries } from './prompt.ts';
 
 /** The source of a credential. It has at most one member. */
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
@@ -81,11 +81,7 @@ export async function readCredential(
   if (!canPrompt()) throw file === undefined ? new Fault('credential_missing', `no key for ${name}`) : noKeyFor(file);
   const { passphraseCheck } = await import('../../vault/passphrase-check.ts');
   const check = await passphraseCheck(location);
-  return withTries(['wrong_credential'], async () => {
-    const passphrase = await promptSecret(`Passphrase of ${name}`);
-    await check(passphrase);
-    return { kind: 'passphrase', passphrase };
-  });
+  return withTries(['wrong_credential'], async (prompt) => check(await prompt(`Passphrase of ${name}`)));
 }
 
 /** Returns the fault for a vault file without a named credential and without its default key file. */

@@ -140,8 +140,11 @@ async function memberText(
   return typed === undefined && cleared === undefined ? undefined : flagToJson(flag, typed ?? [], read, cleared);
 }
 
-/** Returns a flag that bodies of this kind often use: `--metadata k=v`, `--name <name>`. */
+/** Returns an argument or a flag that bodies of this kind often use: `--metadata k=v`, `--name <name>`. */
 function exampleFlag(row: Operation): string {
+  const inPath = row.params?.properties ?? {};
+  const argument = row.cli.arguments?.find((name) => !Object.hasOwn(inPath, name) && row.body?.properties?.[name]);
+  if (argument !== undefined) return `<${argument}>`;
   const flags = memberFlags(row).filter((flag) => flag.part === 'body');
   const pairs = flags.find((flag) => flag.kind === 'pairs');
   return pairs === undefined ? `--${flags[0]?.name} …` : `--${pairs.name} k=v`;

@@ -79,9 +79,11 @@ export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readon
   return typed.flatMap((one) => (one.split(',').every((word) => known.includes(word)) ? one.split(',') : [one]));
 }
 
-/** Returns the time of an age such as `15m`, and other text unchanged: the API checks it. */
-export function timeOfAge({ name }: Pick<MemberFlag, 'name'>, typed: string): string {
-  return DURATION.test(typed) ? formatInstant(Math.round(wallTime() - parseDuration(`--${name}`, typed))) : typed;
+/** Returns the time of an age such as `15m`, and a time unchanged: the API checks it. Throws the fault `invalid_request`. */
+export function timeOfAge(flag: MemberFlag, typed: string): string {
+  if (DURATION.test(typed)) return formatInstant(Math.round(wallTime() - parseDuration(`--${flag.name}`, typed)));
+  if (/^\d{4}-/.test(typed)) return typed;
+  throw wrongMember(flag, 'must be an age such as 15m, 24h or 7d, or an ISO 8601 time');
 }
 
 /** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `invalid_request`. */

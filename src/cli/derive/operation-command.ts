@@ -93,7 +93,8 @@ export function defineMembers(command: Command, row: Operation, shared?: Sharing
   for (const name of row.cli.arguments ?? []) {
     const param = row.params?.properties?.[name];
     const words = param && row.cli.several ? `<${name}...>` : param ? `<${name}>` : `[${name}]`;
-    command.argument(words, (param ?? row.body?.properties?.[name])?.description ?? '');
+    const { description = '' } = param ?? row.body?.properties?.[name] ?? {};
+    command.argument(words, description.replace('The id of the application.', 'The id or name of the application.'));
   }
   command.optionsGroup('Members:');
   for (const { name, kind, repeatable, help } of [

@@ -14,8 +14,11 @@ import { wantsJsonErrors } from './error-form.ts';
 import { isFullDisk } from './error-reason.ts';
 import { type ChildExitCode, type ExitCode, exitCodeOf } from './exit-codes.ts';
 
+/** Hints for problems. */
+type Hints = Readonly<Partial<Record<ProblemCode, string | undefined>>>;
+
 /** Hints for problems whose detail contains no hint. */
-const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
+const HINTS: Hints = {
   unauthenticated:
     'pass a key of this vault; `vault tenant issue-key` creates a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
@@ -32,9 +35,9 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
 const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
 /** Returns the hint to use the management key, which `vault exec` sets, too; undefined if it would not help. */
-function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
+function otherKeyHint(env: Environment): string | undefined {
   const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
-  if (code !== 'permission_missing' || !other || own === other) return undefined;
+  if (!other || own === other) return undefined;
   return 'use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
 }
 
@@ -87,9 +90,12 @@ export function printHeldError(): void {
   held = undefined;
 }
 
-/** Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. */
-export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
-  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId);
+/**
+ * Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. `own` are the
+ * operation's hints.
+ */
+export function reportProblem(reply: Reply, nameMember?: NameMember, own?: Hints): ExitCode {
+  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId, own);
 }
 
 /** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
@@ -140,9 +146,11 @@ function tellProblem(
   problem: ToldProblem | undefined,
   nameMember?: NameMember,
   traceId?: string,
+  own: Hints = {},
 ): ExitCode {
   const { code, detail, errors, ids }: ToldProblem = problem ?? { code: undefined, detail: `status ${status}` };
-  const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
+  const hints: Hints = { permission_missing: otherKeyHint(process.env), ...HINTS, ...own };
+  const hint = code !== undefined && Object.hasOwn(hints, code) ? hints[code] : undefined;
   return printError(
     exitCodeOf(status, code),
     { code: code ?? 'internal_error', message: detail, hint, errors, ids, trace_id: traceId },
@@ -161,17 +169,15 @@ function isCommanderError(error: unknown): error is UsageError {
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '-v'": 'vault --version',
-  "unknown option '--action'": 'did you mean --operation?',
-  "unknown option '--application'": 'did you mean --actor?',
+  "unknown option '--json'": 'use -o json',
+  "unknown option '--format'": 'use -o json, -o csv, -o ndjson or -o table',
+  "unknown option '--jq'": 'print one member with --field, or pipe -o json into jq',
 };
-
-/** Matches the superfluous words in commander's message. A word may be a secret. */
-const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
 
 /** Reports an error of commander: `error: …` with a suggestion on a second line. Returns the exit code. */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
-  const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+  const message = error.message.replace(/^error: /, '');
   const [fact = '', suggestion] = message.split('\n');
   const reported = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
   const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;

@@ -1,13 +1,10 @@
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import { Fault } from '../../core/fault.ts';
-import { parseJson } from '../../core/json/parse.ts';
-import { stringifyJson } from '../../core/json/stringify.ts';
 import type { NameMember } from '../derive/name-member.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { reportProblem } from '../exit/report-failure.ts';
-import { asObject } from '../output/result-view.ts';
 import { confirmCalls } from './confirm-calls.ts';
-import { resolveApplication } from './resolve-application.ts';
+import { mapDetail, resolveApplication } from './resolve-application.ts';
 
 /** The calls of one operation, and what the command line says about them. */
 interface Calls {
@@ -36,7 +33,10 @@ export async function callEach(client: Client, { calls, ofApplications, ...how }
   for (const [at, call] of resolved.entries()) {
     const reply = await client.call(call);
     if (reply.status < 400) continue;
-    const failed = reportProblem(prefixDetail(reply, about(calls[at])), how.nameMember);
+    const failed = reportProblem(
+      mapDetail(reply, (detail) => about(calls[at]) + detail),
+      how.nameMember,
+    );
     exitCode = exitCode === 0 ? failed : exitCode;
     if (reply.status !== 404) break;
   }
@@ -51,11 +51,4 @@ async function resolveNamed(client: Client, call: Call, about: string): Promise<
     const { code, hint, details, message } = error;
     throw new Fault(code, `${about}${message}`, { hint, details, cause: error });
   }
-}
-
-/** Returns the reply with the record in front of the problem's detail. */
-function prefixDetail(reply: Reply, about: string): Reply {
-  const problem = asObject(parseJson(reply.bodyText ?? 'null'));
-  if (problem === undefined) return reply;
-  return { ...reply, bodyText: stringifyJson({ ...problem, detail: `${about}${problem['detail']}` }) };
 }

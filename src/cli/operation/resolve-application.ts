@@ -1,53 +1,114 @@
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
+import { OPERATIONS, type Operation } from '../../contract/operations.ts';
 import { UUID } from '../../contract/patterns.ts';
 import { Fault } from '../../core/fault.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import { itemsOf, objectOf } from '../output/result-view.ts';
+import { report } from '../exit/report-failure.ts';
+import { asObject, itemsOf, objectOf } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
 
 const SIZE = 100;
 
-/** The query parameter with the calling application of log entries. */
-const ACTOR = 'actor_id';
+const hintFor = ({ operation }: Call) =>
+  `list them with \`vault apps list\`${operation === 'listLogs' ? '; name a deleted application by its id' : ''}`;
 
-const ACTOR_HINT = 'list them with `vault apps list`; name a deleted application by its id';
+const DENIED = 'It is needed to find an application by its name; use its id.';
 
-/**
- * Returns the name by which a call names an application: in its path, in its body, or as the actor of log entries.
- * Returns undefined for an id.
- */
-export function applicationName(call: Call): string | undefined {
-  const name = call.params['id'] ?? actorOf(call) ?? bodyOf(call)['application_id'];
+/** A place in a call that may name an application. */
+interface Place {
+  readonly read: (call: Call) => unknown;
+  readonly write: (call: Call, id: string) => Call;
+  /** Whether the place may hold the id of another record, too. */
+  readonly isOpen?: (call: Call) => boolean;
+}
+
+/** The path, the body, and the filters of the log by caller and by record. */
+const PLACES: readonly Place[] = [
+  { read: ({ params }) => params['id'], write: (call, id) => ({ ...call, params: { ...call.params, id } }) },
+  {
+    read: (call) => bodyOf(call)['application_id'],
+    write: (call, id) => ({ ...call, bodyText: stringifyJson({ ...bodyOf(call), application_id: id }) }),
+  },
+  inQuery('actor_id'),
+  {
+    ...inQuery('entity_id'),
+    read: (call) => (OPEN_TYPES.includes(typeOf(call)) ? readQuery(call, 'entity_id') : undefined),
+    isOpen: (call) => typeOf(call) === undefined,
+  },
+];
+
+/** The types of records in the log that an application's name may select; `undefined` selects all types. */
+const OPEN_TYPES: readonly (string | undefined)[] = ['application', undefined];
+
+const typeOf = (call: Call) => readQuery(call, 'entity_type');
+
+function readQuery({ query }: Call, name: string): string | undefined {
+  return query.find(([member]) => member === name)?.[1];
+}
+
+function inQuery(name: string): Place {
+  return {
+    read: (call) => readQuery(call, name),
+    write: (call, id) => ({
+      ...call,
+      query: call.query.map(([member, value]) => [member, member === name ? id : value] as const),
+    }),
+  };
+}
+
+function nameAt({ read }: Place, call: Call): string | undefined {
+  const name = read(call);
   return typeof name !== 'string' || new RegExp(UUID).test(name) ? undefined : name;
 }
 
+/** Returns whether a call may name an application by its name. */
+export function mayNameApplication(call: Call): boolean {
+  return PLACES.some((place) => nameAt(place, call) !== undefined);
+}
+
 /**
- * Resolves to the call with the application's id instead of its name, or to the problem of the
+ * Resolves to the call with the ids of applications instead of their names, or to the problem of a
  * lookup. Rejects with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
  */
 export async function resolveApplication(client: Client, call: Call): Promise<Call | Reply> {
-  const name = applicationName(call);
-  if (name === undefined) return call;
-  const found = await findByName(client, call.apiKey, name);
-  if (found === undefined) {
-    throw new Fault('not_found', 'no application has this id or name', {
-      hint: actorOf(call) === undefined ? 'list them with `vault apps list`' : ACTOR_HINT,
-    });
+  let resolved = call;
+  for (const place of PLACES) {
+    const name = nameAt(place, call);
+    if (name === undefined) continue;
+    const isOpen = place.isOpen?.(call) ?? false;
+    if (isOpen && (await hasEntries(client, call, name))) continue;
+    const found = await findByName(client, call.apiKey, name);
+    if (found === undefined) {
+      if (!isOpen) throw new Fault('not_found', 'no application has this id or name', { hint: hintFor(call) });
+    } else if ('application' in found) resolved = place.write(resolved, String(selectField(found.application, ['id'])));
+    else if (!isOpen)
+      return mapDetail(found, (detail) => (isOnlyForName(call, found) ? `${detail} ${DENIED}` : detail));
+    else if (found.status === 403) report('without application:read, --entity takes only an id');
   }
-  if ('status' in found) return found;
-  const id = String(selectField(found.application, ['id']));
-  if (call.params['id'] !== undefined) return { ...call, params: { ...call.params, id } };
-  if (call.bodyText !== undefined) {
-    return { ...call, bodyText: stringifyJson({ ...bodyOf(call), application_id: id }) };
-  }
-  return { ...call, query: call.query.map(([member, value]) => [member, member === ACTOR ? id : value] as const) };
+  return resolved;
 }
 
-function actorOf({ query }: Call): string | undefined {
-  return query.find(([member]) => member === ACTOR)?.[1];
+/** Returns whether only the lookup of the name needs the permission that the caller lacks. */
+function isOnlyForName({ operation }: Call, { status }: Reply): boolean {
+  const { permission }: Operation = OPERATIONS[operation];
+  return status === 403 && permission !== 'application:read';
+}
+
+/** Resolves to whether the log has an entry about a record with this id. An id comes before a name. */
+async function hasEntries(client: Client, call: Call, id: string): Promise<boolean> {
+  const query = Object.entries({ entity_id: id, size: '1' });
+  const reply = await client.call({ operation: 'listLogs', apiKey: call.apiKey, params: {}, query });
+  return reply.status >= 400 || itemsOf(parseJson(reply.bodyText ?? ''), { list: true }).length > 0;
+}
+
+/** Returns the reply with another detail of its problem. */
+export function mapDetail(reply: Reply, change: (detail: string) => string): Reply {
+  const problem = asObject(parseJson(reply.bodyText ?? 'null'));
+  if (problem === undefined) return reply;
+  return { ...reply, bodyText: stringifyJson({ ...problem, detail: change(String(problem['detail'])) }) };
 }
 
 /** Returns the body of a call; an object without members for a malformed body, which the target reports. */

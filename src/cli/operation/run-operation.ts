@@ -105,7 +105,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const rights = row.cli.replacesRights ? await import('./removed-rights.ts') : undefined;
       const before = await rights?.readBefore(client, named);
       const reply = existing ?? (await client.call(named));
-      if (reply.status >= 400) return reportProblem(reply, nameMember);
+      if (reply.status >= 400) return reportProblem(reply, nameMember, row.cli.hints);
       if (existing !== undefined) {
         report('an application has this name; nothing was created', 'create another key with `vault apps keys create`');
         await print?.(existing.bodyText ?? '');
@@ -175,8 +175,8 @@ async function lookUpNames(
   env: Environment,
 ): Promise<readonly Call[] | Reply> {
   if (!namesApplication(row)) return calls;
-  const { applicationName, resolveApplication } = await import('./resolve-application.ts');
-  if (calls.every((call) => applicationName(call) === undefined)) return calls;
+  const { mayNameApplication, resolveApplication } = await import('./resolve-application.ts');
+  if (!calls.some(mayNameApplication)) return calls;
   const target = chooseTarget(flags, env);
   const apiKey = await keyFor(row, target, flags, env);
   const client = await openClient(target, apiKey, flags, env, { all: false, many: true });

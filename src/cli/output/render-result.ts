@@ -8,6 +8,7 @@ import {
   cellText,
   type Format,
   idPathOf,
+  itemSchema,
   itemsOf,
   listNote,
   type Rendered,
@@ -15,7 +16,7 @@ import {
   type ResultView,
   tokensIn,
 } from './result-view.ts';
-import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
+import { checkField, findUnknown, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
 /** The selected output of a result: one member, only ids, or the whole result in a format. */
 export interface Showing {
@@ -45,7 +46,7 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
 export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Showing {
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);
-  if (steps !== undefined) checkField(view.schema, steps);
+  if (steps !== undefined) checkField(isOfItems(view, steps) ? itemSchema(view) : view.schema, steps);
   return { format: isAnyJson(view) && (format === 'table' || format === 'csv') ? 'json' : format, field: steps, quiet };
 }
 
@@ -60,7 +61,7 @@ export async function renderResult(
   showing: Showing,
   options: RenderOptions,
 ): Promise<Rendered> {
-  if (showing.field !== undefined) return renderField(bodyText, showing.field);
+  if (showing.field !== undefined) return renderField(bodyText, showing.field, view);
   const { nested } = view;
   if (nested !== undefined && !showing.quiet && (showing.format === 'table' || showing.format === 'csv')) {
     return renderNested(parseJson(bodyText), nested, view, showing.format, options);
@@ -93,8 +94,22 @@ async function renderNested(
   return { text, note: note || undefined };
 }
 
-function renderField(bodyText: string, steps: readonly Step[]): Rendered {
-  const value = selectField(parseJson(bodyText), steps);
+/** Returns whether a path selects from each item: of a list without pages, which has no such member itself. */
+function isOfItems({ list, schema }: ResultView, steps: readonly Step[]): boolean {
+  const isWhole = list && schema !== undefined && schema.properties?.['pagination'] === undefined;
+  return isWhole && typeof steps[0] === 'string' && findUnknown(schema, steps.slice(0, 1)) !== undefined;
+}
+
+function renderField(bodyText: string, steps: readonly Step[], view: ResultView): Rendered {
+  const body = parseJson(bodyText);
+  if (isOfItems(view, steps)) {
+    return {
+      text: itemsOf(body, view)
+        .map((item) => withLineEnd(rawText(selectField(item, steps))))
+        .join(''),
+    };
+  }
+  const value = selectField(body, steps);
   if (value === undefined) throw new Fault('usage', `--field: the result has no ${printPath(steps)}`);
   return { text: withLineEnd(rawText(value)) };
 }

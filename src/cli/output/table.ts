@@ -81,7 +81,7 @@ async function renderRows(
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
   const text = draw(cells, widths, (cell, row) => (row === 0 ? paint(cell) : cell));
-  const notes = [note, hidden.length > 0 && `hidden columns: ${hidden.join(', ')}`].filter(Boolean);
+  const notes = [note, hidden.length > 0 && `hidden columns: ${hidden.join(', ')} (--columns chooses)`].filter(Boolean);
   return { text, note: notes.join('; ') || undefined };
 }
 

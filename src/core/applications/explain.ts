@@ -31,6 +31,7 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   throwIf(isOwn ? undefined : missingPermission(caller, 'application:read'));
   if (isOwn && !ADDRESSING.some((permission) => holds(caller.grants, permission))) {
     const none = { id, containers: [] };
+    caller.recorder.hidden(id);
     return { token_id: id, containers: [], permissions: ADDRESSING.map((each) => explainAccess(NOTHING, each, none)) };
   }
   const grants = isOwn ? caller.grants : await askedGrants(body, caller, context);
@@ -39,6 +40,8 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   const { containers } = openPresented(caller.tenant.keyring, id, record).details;
   const isHidden = isOwn && governingTransform(grants, 'token:read', { id, containers }) === undefined;
   const token = { id, containers, isHidden };
+  if (isHidden) caller.recorder.hidden(id);
+  else caller.recorder.shown([id], false);
   // The rules that do not grant a permission would tell in which containers a hidden token is.
   const asked = isHidden ? ADDRESSING : TOKEN_PERMISSIONS;
   const permissions = asked.map((permission) => {

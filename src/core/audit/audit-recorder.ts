@@ -1,5 +1,6 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
+import { PROBLEMS } from '../../contract/problems.ts';
 import type { EndedApplications } from '../application-ports.ts';
 import type { Identity } from '../handler.ts';
 import { Problem } from '../problem.ts';
@@ -10,6 +11,8 @@ import { type AuditEvent, namesOf } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { EndedRecord } from './ports.ts';
 import { removalEvents } from './removal-events.ts';
+
+const { status: DENIED } = PROBLEMS.no_governing_rule;
 
 /** The reply of a change. It is stored with the change if the call has an idempotency key. */
 export interface ChangeResult extends Partial<Omit<ReplyContents, 'status'>> {
@@ -49,7 +52,9 @@ export function createAuditRecorder(
   const named = () => Object.values({ ...call.params, key_id: '' }).filter((one) => one !== '' && mayBeId(one));
   // A call without a change has reported the records that it shows.
   const hasChanged = () => facts.effect !== 'none' && !seen;
-  let seen: (Pick<AuditEvent, 'entities' | 'names'> & { readonly revealed: boolean }) | undefined;
+  let seen:
+    | (Pick<AuditEvent, 'entities' | 'names'> & { readonly revealed: boolean; readonly isHidden?: true })
+    | undefined;
 
   return {
     /**
@@ -88,6 +93,11 @@ export function createAuditRecorder(
       seen = { entities, revealed, names };
     },
 
+    /** Reports the id of a record that the caller may not read. The audit records a denial, though the call succeeds. */
+    hidden(id: string): void {
+      seen = { entities: [id].filter(mayBeId), revealed: false, isHidden: true };
+    },
+
     /** Returns whether a successful call has changed something. */
     hasChanged,
 
@@ -98,10 +108,9 @@ export function createAuditRecorder(
     finish(): Promise<void> | undefined {
       // A change has already written its entry.
       if (hasChanged()) return undefined;
-      if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
-      if (seen === undefined) return audit.record(event(status, named()));
-      const { entities, revealed, names } = seen;
-      const read = event(status, entities, undefined, revealed);
+      const { entities = named(), names, revealed, isHidden } = seen ?? {};
+      if (!isWritten(isHidden ? 'denied' : revealed ? 'revealed' : 'other')) return undefined;
+      const read = event(isHidden ? DENIED : status, entities, undefined, revealed);
       return audit.record(names === undefined ? read : { ...read, names });
     },
 

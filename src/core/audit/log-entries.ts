@@ -33,7 +33,8 @@ function entityTypeOf({ action, status, tenant_id }: AuditEvent): EntityType {
   const [changed = ''] = changeOf({ action, status, revision: 1, entities: [] }) ?? [];
   if (changed === 'application_key') return changed;
   if (Object.hasOwn(OPERATIONS, action)) {
-    const { path, permission }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
+    const { path, permission, audit }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
+    if (audit.entity !== undefined) return audit.entity;
     // A call that failed names the application.
     if (path.includes('/keys') && status < 400) return 'application_key';
     return permission === undefined ? 'vault' : (ENTITY_TYPES[permission.replace(/:.*/, '')] ?? 'tenant');

@@ -39,7 +39,7 @@ interface Change {
   readonly change: (before: JsonObject, given: JsonObject, typed: CommandInput['members']) => JsonObject;
 }
 
-const { name, permissions, rules, can_create_expiring_applications } = OPERATIONS.updateApplication.body.properties;
+const { name, permissions, rules, can_create_expiring_applications } = OPERATIONS.createApplication.body.properties;
 
 /** Returns a rule without its priority, and with the description that the vault gives it. */
 const unranked = (rule: Json): Json => ({ description: '', ...asObject(rule), priority: null });

@@ -5,7 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { Credential } from '../../../keyring/credential.ts';
 import { KEY_FILE_BYTES } from '../../credential/decode-key.ts';
 import { runKeyCommand } from '../../credential/key-command.ts';
-import { isTypedByHand, promptSecret, withTries } from '../../credential/prompt.ts';
+import { isTypedByHand, withTries } from '../../credential/prompt.ts';
 import {
   keyFileBeside,
   type NamedCredential,
@@ -114,12 +114,12 @@ export async function askNewPassphrase(question: string, how: NewPassphrase): Pr
     ...(ifEmpty === undefined ? [] : [`leave it empty for ${ifEmpty}`]),
   ];
   const message = notes.length === 0 ? question : `${question} (${notes.join('; ')})`;
-  return withTries(['weak_passphrase', 'usage'], async () => {
-    const passphrase = await promptSecret(message);
+  return withTries(['weak_passphrase', 'usage'], async (prompt) => {
+    const passphrase = await prompt(message);
     if (passphrase === '' && ifEmpty !== undefined) return passphrase;
     checkNewPassphrase(passphrase, allowWeak);
     describe?.(passphrase);
-    if ((await promptSecret('Repeat the passphrase')) === passphrase) return passphrase;
+    if ((await prompt('Repeat the passphrase')) === passphrase) return passphrase;
     throw new Fault('usage', 'the two passphrases differ');
   });
 }

@@ -11,7 +11,14 @@ const INTRO = 'age-encryption.org/';
 const BY_PASSPHRASE = /^age-encryption\.org\/v1\n-> scrypt /;
 
 /** The number of bytes that identify a file, with room for white space before an armor. */
-const START_BYTES = 128;
+const START_BYTES = 256;
+
+/** The start of an age file. */
+export interface FileStart {
+  readonly byPassphrase: boolean;
+  /** With a passphrase, the whole header (150 bytes) and what follows it. */
+  readonly bytes: Uint8Array;
+}
 
 /** A stream whose first characters were read. */
 interface Opened {
@@ -62,10 +69,10 @@ export async function* encryptPieces(encrypter: Encrypter, pieces: AsyncIterable
  */
 export async function decryptFile(
   opened: Opened,
-  choose: (file: { readonly byPassphrase: boolean }) => Promise<Decrypter>,
+  choose: (file: FileStart) => Promise<Decrypter>,
 ): Promise<AsyncGenerator<Uint8Array>> {
   const { start, all } = isArmored(opened.start) ? await lookAhead(readArmor(opened.all)) : opened;
-  const decrypter = await choose({ byPassphrase: BY_PASSPHRASE.test(start) });
+  const decrypter = await choose({ byPassphrase: BY_PASSPHRASE.test(start), bytes: Buffer.from(start, 'latin1') });
   // A web stream that fails drops its waiting chunks. Node reads 64 KiB at a time, which complete at most one chunk.
   const decrypted = await decrypter.decrypt(streamOf(all)).catch(fail);
   return (async function* () {

@@ -1,11 +1,11 @@
-import type { Decrypter, Encrypter } from 'age-encryption';
+import type { Decrypter, Encrypter, Identity } from 'age-encryption';
 import { Fault } from '../../../core/fault.ts';
-import { canPrompt, promptSecret } from '../../credential/prompt.ts';
+import { canPrompt, withTries } from '../../credential/prompt.ts';
 import { readSecretFile } from '../../files/secret-file.ts';
 import { decodeText } from '../../files/text-reader.ts';
 import { type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
 import { askNewPassphrase, WEAK_PASSPHRASE_FLAGS } from '../keys/new-credential.ts';
-import { streamOf } from './age-file.ts';
+import { type FileStart, streamOf } from './age-file.ts';
 
 const PASSPHRASE_FLAG = {
   agePassphraseFile: flag('--age-passphrase-file <path>', 'a file with the passphrase of an encrypted export'),
@@ -92,12 +92,12 @@ async function newPassphrase(file: string | undefined, allowWeak: boolean): Prom
  */
 export async function chooseDecrypter(
   { identity, agePassphraseFile: file }: FlagValues<typeof DECRYPT_FLAGS>,
-  { byPassphrase }: { readonly byPassphrase: boolean },
+  { byPassphrase, bytes }: FileStart,
 ): Promise<Decrypter> {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
   if (byPassphrase && file !== undefined) decrypter.addPassphrase(await readPassphrase(file));
-  else if (byPassphrase && canPrompt()) decrypter.addPassphrase(await promptSecret('Passphrase of the export'));
+  else if (byPassphrase && canPrompt()) decrypter.addIdentity({ unwrapFileKey: () => askFileKey(bytes) });
   else if (!byPassphrase && identity !== undefined) await addIdentities(decrypter, identity);
   else {
     const hint = `set ${byPassphrase ? '--age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE)' : '--identity (VAULT_IDENTITY)'}`;
@@ -105,15 +105,30 @@ export async function chooseDecrypter(
       hint,
     });
   }
-  // The decrypter tries its keys in order, so it reaches this one only if no other key opens the file.
-  decrypter.addIdentity({
+  decrypter.addIdentity(lastIdentity(byPassphrase));
+  return decrypter;
+}
+
+/** Returns an identity that rejects. The decrypter tries its keys in order: it reaches this one if no other opens the file. */
+function lastIdentity(byPassphrase: boolean): Identity {
+  return {
     unwrapFileKey(): never {
       const what = byPassphrase ? 'the passphrase does not open' : 'no key of --identity opens';
       const hint = `pass the ${byPassphrase ? 'passphrase' : 'secret key of a --recipient'} of the export`;
       throw new Fault('wrong_credential', `${what} the export`, { hint });
     },
+  };
+}
+
+/** Prompts for the passphrase of a file, three times at most. Resolves to the key in its header. */
+async function askFileKey(start: Uint8Array): Promise<Uint8Array> {
+  const { Decrypter } = await import('age-encryption');
+  return withTries(['wrong_credential'], async (prompt) => {
+    const decrypter = new Decrypter();
+    decrypter.addPassphrase(await prompt('Passphrase of the export'));
+    decrypter.addIdentity(lastIdentity(true));
+    return decrypter.decryptHeader(start);
   });
-  return decrypter;
 }
 
 /** Adds the keys of a file, one on each line. Ignores empty lines and comments. */
