@@ -93,35 +93,6 @@ describe('memberFlags', () => {
     expect([plain?.clearable, nullable?.clearable]).toEqual([false, true]);
   });
 
-  it('maps with nullable values are still maps', () => {
-    const schema: Schema = { type: ['object', 'null'], additionalProperties: { type: ['string', 'null'] } };
-    expect(memberFlags(rowOf({ m: schema }))).toMatchObject([{ kind: 'pairs', repeatable: true }]);
-  });
-
-  it('update flags match the create flags', () => {
-    const created = new Map(memberFlags(OPERATIONS.createToken).map((flag) => [flag.name, flag]));
-    for (const flag of memberFlags(OPERATIONS.updateToken)) {
-      expect(created.get(flag.name)).toMatchObject({
-        member: flag.member,
-        kind: flag.kind,
-        repeatable: flag.repeatable,
-      });
-    }
-  });
-
-  it('objects with known members accept words', () => {
-    const flag = memberFlags(OPERATIONS.createApplication).find(({ name }) => name === 'rule');
-    expect(flag).toMatchObject({ kind: 'shorthand', repeatable: true });
-    expect(flag?.help).toContain('transform=redact|mask|reveal');
-  });
-
-  it('only data in the body has a plain text alternative', () => {
-    expect(memberFlags(OPERATIONS.createToken).filter((flag) => flag.member === 'data')).toMatchObject([
-      { name: 'data', kind: 'json' },
-      { name: 'text', kind: 'text' },
-    ]);
-  });
-
   it('a flag takes a bare expression only where the schema has one as its example', () => {
     const taking = memberFlags(OPERATIONS.createToken).filter((flag) => flag.expression);
     expect(taking.map((flag) => flag.name)).toEqual(['mask']);

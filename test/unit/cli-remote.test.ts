@@ -136,16 +136,6 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
     expect(ports.size).toBe(oneShot ? 5 : 1);
   });
 
-  it('passes a proxy that refuses HTTP/1.0', async () => {
-    const { url } = await serve((response) => {
-      if (response.req.httpVersion === '1.1') OK(response);
-      else response.writeHead(505).end();
-    });
-    const client = remoteClient({ url, oneShot });
-    expect(await client.call(GET)).toMatchObject({ status: 200 });
-    await client.close();
-  });
-
   it('speaks HTTP/1.1, which proxies expect, and says whether it keeps its connection', async () => {
     const { url, seen } = await serve((response) => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });

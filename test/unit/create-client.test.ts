@@ -180,16 +180,6 @@ describe('a result of any JSON type', () => {
     const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, text).fetch });
     expect(await client.detokenize({ body: {} })).toEqual(JSON.parse(text));
   });
-
-  it.each(['', '<html>'])('is never another text: %j', async (text) => {
-    const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, text).fetch });
-    await expect(client.detokenize({ body: {} })).rejects.toMatchObject({ code: 'not_a_vault' });
-  });
-
-  it('is always an object for other operations', async () => {
-    const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, '7').fetch });
-    await expect(client.getTenant()).rejects.toMatchObject({ code: 'not_a_vault' });
-  });
 });
 
 type RequestOf<Id extends keyof VaultClient> = NonNullable<Parameters<VaultClient[Id]>[0]>;
