@@ -14,10 +14,7 @@ const TIME = '2026-03-01T09:30:00.000+00:00';
 const KEY = `key_${'2'.repeat(32)}`;
 const RULE = { description: 'd', priority: 1, container: '/a/', transform: 'mask', permissions: ['token:read'] };
 const CONDITION = { attribute: 'id', operator: 'equals', value: 'x' };
-const PAGINATION = { total_items: 0, page_number: 1, page_size: 20, total_pages: 0 };
 const TOKEN = { id: 'abc', tenant_id: ID, type: 'card' };
-const APPLICATION = { id: ID, tenant_id: ID, name: 'n', type: 'private', permissions: [], rules: [] };
-const TENANT = { id: ID, owner_id: ID, name: 'n', settings: { deduplicate_tokens: 'true' } };
 
 /** Wraps a number like the lossless parser does. */
 class Lexeme {
@@ -64,28 +61,6 @@ const PAGE_BAD: Samples['bad'] = [
   [{ size: '20' }, 'type'],
   [{ unknown: '1' }, 'additionalProperties'],
 ];
-
-const USAGE = {
-  token_report: {
-    metrics_by_type: { card: { count: 1, last_created_at: TIME }, token: { count: 0 } },
-    included_monthly_active_tokens: 1000,
-    monthly_active_tokens: 1,
-  },
-};
-
-const APPLICATION_RESULT: Samples = {
-  good: [
-    APPLICATION,
-    { ...APPLICATION, key: KEY, rules: [RULE], created_at: TIME },
-    { ...APPLICATION, type: 'expiring', expires_at: TIME, created_by: ID },
-  ],
-  bad: [
-    [{ ...APPLICATION, key: 'key_0' }, 'pattern'],
-    [{ ...APPLICATION, created_at: '2026-03-01' }, 'format'],
-    [{ ...APPLICATION, key_hash: '' }, 'additionalProperties'],
-    [{ ...APPLICATION, created_by: null }, 'type'],
-  ],
-};
 
 const TOKEN_RESULT: Samples = {
   good: [TOKEN, { ...TOKEN, data: null, mask: [1], containers: ['/pci/high/'], metadata: { a: '' }, expires_at: TIME }],
@@ -159,19 +134,8 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
       ],
       bad: [...PAGE_BAD, [{ id: 'a' }, 'type'], [{ type: ['nothing'] }, 'enum'], [{ metadata: { a: 1 } }, 'type']],
     },
-    result: {
-      good: [
-        { pagination: PAGINATION, data: [] },
-        { pagination: PAGINATION, data: [TOKEN] },
-      ],
-      bad: [
-        [{ pagination: { ...PAGINATION, page_number: 0 }, data: [] }, 'minimum'],
-        [{ pagination: PAGINATION, data: [{}] }, 'required'],
-        [{ data: [] }, 'required'],
-      ],
-    },
   },
-  getToken: { params: TOKEN_PARAMS, result: TOKEN_RESULT },
+  getToken: { params: TOKEN_PARAMS },
   updateToken: {
     params: TOKEN_PARAMS,
     body: {
@@ -195,7 +159,6 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [null, 'type'],
       ],
     },
-    result: TOKEN_RESULT,
   },
   deleteToken: { params: TOKEN_PARAMS },
   createApplication: {
@@ -264,20 +227,14 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ name: 'n', type: 'private', key: KEY }, 'additionalProperties'],
       ],
     },
-    result: APPLICATION_RESULT,
   },
   listApplications: {
     query: {
       good: [{}, { id: [ID], size: 1 }, { type: ['private', 'expiring'] }],
       bad: [...PAGE_BAD, [{ id: ['x'] }, 'pattern'], [{ type: ['card'] }, 'enum']],
     },
-    result: {
-      good: [{ pagination: PAGINATION, data: [APPLICATION] }],
-      bad: [[{ pagination: PAGINATION, data: {} }, 'type']],
-    },
   },
-  getApplicationByKey: { result: APPLICATION_RESULT },
-  getApplication: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
+  getApplication: { params: ENTITY_PARAMS },
   updateApplication: {
     params: ENTITY_PARAMS,
     body: {
@@ -292,20 +249,8 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ name: 'n', key: 'key_x' }, 'additionalProperties'],
       ],
     },
-    result: APPLICATION_RESULT,
   },
-  regenerateApplicationKey: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
   deleteApplication: { params: ENTITY_PARAMS },
-  getTenant: {
-    result: {
-      good: [TENANT, { ...TENANT, settings: {}, modified_at: TIME, modified_by: ID }],
-      bad: [
-        [{ ...TENANT, settings: { deduplicate_tokens: true } }, 'enum'],
-        [{ ...TENANT, settings: { other: 'x' } }, 'additionalProperties'],
-        [{ ...TENANT, name: '' }, 'minLength'],
-      ],
-    },
-  },
   updateTenant: {
     body: {
       good: [
@@ -324,21 +269,6 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ name: 'n', owner: ID }, 'additionalProperties'],
       ],
     },
-    result: { good: [TENANT], bad: [[{ ...TENANT, id: 'x' }, 'pattern']] },
-  },
-  getUsageReport: {
-    result: {
-      good: [USAGE, { token_report: { ...USAGE.token_report, metrics_by_type: {} } }],
-      bad: [
-        [{}, 'required'],
-        [{ token_report: { ...USAGE.token_report, monthly_active_tokens: -1 } }, 'minimum'],
-        [{ token_report: { ...USAGE.token_report, metrics_by_type: { card: {} } } }, 'required'],
-      ],
-    },
-  },
-  listPermissions: {
-    query: { good: [{}, { application_type: 'public' }], bad: [[{ application_type: 'owner' }, 'enum']] },
-    result: { good: [[[]]], bad: [[[{ type: 'token:read' }], 'required']] },
   },
 };
 

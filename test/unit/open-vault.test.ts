@@ -242,23 +242,6 @@ describe('an opened vault', () => {
     await (await openVault({ file, key: KEY })).close();
   });
 
-  it('stops waiting for a call on its signals and its timeout', async () => {
-    const { file, management } = await makeVault();
-    await using vault = await openVault({ file });
-    const [all, one] = [new AbortController(), new AbortController()];
-    const query = { after: '0.0', wait: 25, operation: 'deleteTenant' };
-    const client = vault.client({ apiKey: management, signal: all.signal });
-    const first = client.listLogs({ query, signal: one.signal });
-    one.abort(new Error('one'));
-    await expect(first).rejects.toThrow('one');
-    const second = client.listLogs({ query });
-    all.abort(new Error('all'));
-    await expect(second).rejects.toThrow('all');
-    await expect(client.getTenant()).rejects.toThrow('all');
-    const late = vault.client({ apiKey: management, timeout: 50 }).listLogs({ query });
-    await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
-  });
-
   it('removes expired records every minute', async () => {
     const { file, management } = await makeVault();
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
