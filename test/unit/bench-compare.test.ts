@@ -52,7 +52,6 @@ describe('the comparison of two benchmark results', () => {
 });
 
 describe('the judgement of the quick benchmark', () => {
-  const _measured = [higher('get', 0.5), lower('help', 1.2)];
   const baseline = [higher('get', 0.5), lower('help', 1.2)];
 
   /** Returns the given results in turn and records the requested case names. */
