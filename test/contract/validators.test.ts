@@ -74,6 +74,9 @@ const TOKEN_RESULT: Samples = {
 
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '']));
 
+const app = (more: object) => ({ name: 'n', type: 'private', ...more });
+const ruled = (more: object) => app({ type: 'expiring', rules: [{ ...RULE, ...more }] });
+
 /** Values beyond the examples of the rows. */
 const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: Samples } } = {
   createToken: {
@@ -165,66 +168,38 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
     body: {
       good: [
         { name: 'n', type: 'management' },
-        {
-          name: 'n',
-          type: 'private',
-          permissions: ['token:read'],
-          rules: [RULE],
-          can_create_expiring_applications: true,
-        },
-        { name: 'n', type: 'public', permissions: [] },
-        {
-          name: 'n',
-          type: 'private',
-          rules: [...Array(49).fill(RULE), { ...RULE, description: 'x'.repeat(1000) }],
-        },
-        { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: Array(10).fill(CONDITION) }] },
-        {
-          name: '😀'.repeat(200),
-          type: 'expiring',
-          expires_at: TIME,
-          rules: [
-            {
-              description: '',
-              priority: 2_147_483_647,
-              conditions: [CONDITION],
-              transform: 'reveal',
-              permissions: Object.keys(PERMISSIONS),
-            },
-          ],
-        },
+        app({ permissions: ['token:read'], rules: [RULE], can_create_expiring_applications: true }),
+        app({ type: 'public', permissions: [] }),
+        app({ rules: [...Array(49).fill(RULE), { ...RULE, description: 'x'.repeat(1000) }] }),
+        ruled({ conditions: Array(10).fill(CONDITION), transform: 'reveal' }),
+        ruled({ description: '', priority: 2_147_483_647, permissions: Object.keys(PERMISSIONS) }),
+        app({ name: '😀'.repeat(200), type: 'expiring', expires_at: TIME }),
       ],
       bad: [
         [{ type: 'private' }, 'required'],
-        [{ name: '', type: 'private' }, 'minLength'],
-        [{ name: 'x'.repeat(201), type: 'private' }, 'maxLength'],
-        [{ name: 'a\u0007', type: 'private' }, 'pattern'],
-        [{ name: 'n', type: 'other' }, 'enum'],
-        [{ name: 'n', type: 'private', permissions: ['token:read', 'token:read'] }, 'uniqueItems'],
-        [{ name: 'n', type: 'private', permissions: ['token:fly'] }, 'enum'],
-        [{ name: 'n', type: 'private', permissions: [{}, {}] }, 'enum'],
-        [{ name: 'n', type: 'private', permissions: 'token:read' }, 'type'],
-        [{ name: 'n', type: 'private', permissions: Array(51).fill('token:read') }, 'maxItems'],
         [{ name: 'n', permissions: ['token:read'] }, 'required'],
-        [{ name: 'n', type: 'private', tenant_id: ID }, 'additionalProperties'],
-        [{ name: 'n', type: 'private', rules: Array(51).fill(RULE) }, 'maxItems'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, description: 'x'.repeat(1001) }] }, 'maxLength'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: undefined }] }, 'required'],
-        [{ name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: Array(11).fill(CONDITION) }] }, 'maxItems'],
-        [
-          { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: [{ ...CONDITION, attribute: 'type' }] }] },
-          'enum',
-        ],
-        [
-          { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: [{ ...CONDITION, operator: 'like' }] }] },
-          'enum',
-        ],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, priority: 0 }] }, 'minimum'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, permissions: [] }] }, 'minItems'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: 'show' }] }, 'enum'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, conditions: [] }] }, 'minItems'],
-        [{ name: 'n', type: 'private', rules: [new Lexeme('1.10')] }, 'type'],
-        [{ name: 'n', type: 'private', key: KEY }, 'additionalProperties'],
+        [app({ name: '' }), 'minLength'],
+        [app({ name: 'x'.repeat(201) }), 'maxLength'],
+        [app({ name: 'a\u0007' }), 'pattern'],
+        [app({ type: 'other' }), 'enum'],
+        [app({ permissions: ['token:read', 'token:read'] }), 'uniqueItems'],
+        [app({ permissions: ['token:fly'] }), 'enum'],
+        [app({ permissions: [{}, {}] }), 'enum'],
+        [app({ permissions: 'token:read' }), 'type'],
+        [app({ permissions: Array(51).fill('token:read') }), 'maxItems'],
+        [app({ tenant_id: ID }), 'additionalProperties'],
+        [app({ key: KEY }), 'additionalProperties'],
+        [app({ rules: Array(51).fill(RULE) }), 'maxItems'],
+        [app({ rules: [new Lexeme('1.10')] }), 'type'],
+        [ruled({ description: 'x'.repeat(1001) }), 'maxLength'],
+        [ruled({ transform: undefined }), 'required'],
+        [ruled({ transform: 'show' }), 'enum'],
+        [ruled({ priority: 0 }), 'minimum'],
+        [ruled({ permissions: [] }), 'minItems'],
+        [ruled({ conditions: [] }), 'minItems'],
+        [ruled({ conditions: Array(11).fill(CONDITION) }), 'maxItems'],
+        [ruled({ conditions: [{ ...CONDITION, attribute: 'type' }] }), 'enum'],
+        [ruled({ conditions: [{ ...CONDITION, operator: 'like' }] }), 'enum'],
       ],
     },
   },

@@ -72,14 +72,6 @@ describe('chooseLocation', () => {
     expect(chooseLocation({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });
     expect(chooseLocation({ store, insecureStore: true }, {})).toMatchObject({ store: { insecure: true } });
   });
-
-  it('rejects a store for a command on files, with another command', () => {
-    const choose = () => chooseFile({ store: `${STORE}?schema=cards` }, {});
-    expect(choose).toThrow('this command works only on a file');
-    expect(choose).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining('pg_dump --format=directory --schema=cards') }),
-    );
-  });
 });
 
 describe('namedCredential', () => {

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { viewOf } from '../../src/cli/operation/run-operation.ts';
@@ -43,14 +44,6 @@ describe('formats', () => {
     expect(text).toBe(
       'id,type,data,containers,metadata,created_at,expires_at\n\'=1+1,token,"a,""b""\nc","/a/, /b/",,,\n',
     );
-  });
-
-  it('table cuts no id, however narrow the terminal is', async () => {
-    const id = '0b6bb0cf-6a4c-4a55-9c7c-4d3a0c9dbf0f';
-    const body = `{"pagination":{},"data":[{"id":"${id}","type":"token","data":"a text that is long"}]}`;
-    for (const width of [20, 40, 60, 200]) {
-      expect((await render('table', body, list, { colour: false, width })).text, String(width)).toContain(id);
-    }
   });
 
   it('a table cuts no card, and hides no column that --columns names', async () => {
@@ -102,14 +95,6 @@ describe('formats', () => {
     expect((await render('json', page, RESULT_VIEWS.seedDryRun)).text).toBe(`${page}\n`);
   });
 
-  it('a table of a list shows empty members but no empty descriptions', async () => {
-    const page = '{"data":[{"id":"a","metadata":{"foo":""},"data":{"description":"","b":1}}]}';
-    const { text } = await render('table', page, list);
-    expect(text).toBe('ID  DATA  METADATA\na   b: 1  foo: ""\n');
-    const bare = '{"data":[{"id":"a","metadata":{"description":""}}]}';
-    expect((await render('table', bare, list)).text).toBe('ID  METADATA\na   description: ""\n');
-  });
-
   it('a table of one object names each value by its --field path', async () => {
     const body =
       '{"rules":[{"description":"","priority":1,"permissions":["a","b"]}],"data":{"odd.name":{"x":{"y":{"z":1}}},"e":{}},"l":[]}';
@@ -148,10 +133,12 @@ describe('formats', () => {
     expect(wide.text).toContain(id);
     expect(wide.text).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d\n$/);
     expect(wide.note).toBeUndefined();
-    const narrow = await render('table', page, list, { colour: false, width: 80 });
-    expect(narrow.text).toContain(id);
-    expect(narrow.text).not.toContain('CREATED_AT');
-    expect(narrow.note).toBe('hidden columns: created_at');
+    for (const width of [20, 40, 80]) {
+      const narrow = await render('table', page, list, { colour: false, width });
+      expect(narrow.text, String(width)).toContain(id);
+      expect(narrow.text).not.toContain('CREATED_AT');
+      expect(narrow.note).toMatch(/^hidden columns: .*created_at$/);
+    }
   });
 
   it('a table of one object wraps at the width of the terminal', async () => {
@@ -170,13 +157,10 @@ describe('formats', () => {
     expect(text).toMatch(new RegExp(`^${name}\n {10,}2026-11-20 \\S+ \\S+$`, 'm'));
     expect(text).toMatch(/^token_report\.included_monthly_active_tokens +1000$/m);
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(80);
-    const wide = (await render('table', body, view, { colour: false, width: 120 })).text;
+    const wide = (await render('table', body, view)).text;
     expect(wide).toMatch(new RegExp(`^${name}  2026-11-20`, 'm'));
-    expect((await render('table', body, view)).text).toBe(wide);
     const bold = (await render('table', body, view, { colour: true, width: 80 })).text;
-    expect(stripControlCharacters(bold.replaceAll('\n', '|')).replaceAll(/\[\d+m/g, '')).toBe(
-      text.replaceAll('\n', '|'),
-    );
+    expect(stripVTControlCharacters(bold)).toBe(text);
   });
 
   it('a table sends no control character to the terminal, and colours only on request', async () => {
@@ -308,21 +292,14 @@ describe('widths', () => {
     expect(fitWidths([36, 5, 60], 60, [8, 8, 8])).toEqual([27, 5, 28]);
     expect(fitWidths([36, 5, 60], 60, [8, 8, 50])).toEqual([8, 5, 50]);
     expect(fitWidths([10, 10], 30, [8, 8])).toEqual([10, 10]);
+    const natural = fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 8 });
     fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 8 }),
-        fc.integer({ min: 0, max: 300 }),
-        (natural, available) => {
-          const widths = fitWidths(
-            natural,
-            available,
-            natural.map(() => 8),
-          );
-          const sum = widths.reduce((total, width) => total + width, 0);
-          const least = natural.reduce((total, width) => total + Math.min(width, 8), 0);
-          return sum <= Math.max(available, least) && widths.every((width, at) => width <= (natural[at] ?? 0));
-        },
-      ),
+      fc.property(natural, fc.integer({ min: 0, max: 300 }), (wanted, available) => {
+        const widths = fitWidths(wanted, available, Array(wanted.length).fill(8));
+        const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+        expect(sum(widths)).toBeLessThanOrEqual(Math.max(available, sum(wanted.map((each) => Math.min(each, 8)))));
+        for (const [at, width] of widths.entries()) expect(width).toBeLessThanOrEqual(wanted[at] ?? 0);
+      }),
     );
   });
 });

@@ -3,7 +3,7 @@ import { type ApplyOptions, applySeed } from '../../src/cli/commands/seed/apply-
 import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
 import { batchesOf } from '../../src/cli/commands/seed/seed-calls.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
-import { seededIds, seededVariables, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
+import { seededIds, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { openTestVault, type TestVault } from '../test-vault.ts';
 
@@ -358,19 +358,4 @@ tokens:
     await apply(SEED);
     expect((await apply(SEED, { noNewApps: true })).counts).toEqual([0, 0, 35]);
   });
-});
-
-it('variables are named after their items; generated tokens have an id and a count', () => {
-  const ids = {
-    apps: { 'my-web': { id: 'i', key: 'k' }, old: { id: 'o' } },
-    tokens: { visa: 'v', cards: ['c-1', 'c-2'] },
-  };
-  expect([...seededVariables(ids)].map((entry) => entry.join('='))).toEqual([
-    'APP_MY_WEB_ID=i',
-    'APP_MY_WEB_KEY=k',
-    'APP_OLD_ID=o',
-    'TOKEN_VISA=v',
-    'TOKEN_CARDS=c',
-    'TOKEN_CARDS_COUNT=2',
-  ]);
 });
