@@ -333,15 +333,6 @@ describe('importRows', () => {
     }
   });
 
-  it('creates no token for a row that needs token:update when the key lacks it, but all others', async () => {
-    const vault = fakeVault((call) => (call.operation === 'updateToken' ? 403 : undefined));
-    const rows = numbered(10).map((row, at) => (at % 3 === 1 ? { ...row, type: 'card_number', mask: null } : row));
-    const { counts, errors } = await run(vault.client, rowsOf(rows));
-    expect(counts).toEqual({ created: 7, skipped: 0, failed: 3 });
-    expect(errors.map(({ line, status }) => [line, status])).toEqual([2, 5, 8].map((line) => [line, 403]));
-    expect([...vault.tokens.keys()]).not.toContain('row-1');
-  });
-
   it('reads no row when the key may not create tokens', async () => {
     const read: number[] = [];
     const rows = (async function* () {
