@@ -13,7 +13,6 @@ import type { RowError } from '../../src/cli/commands/transfer/send-row.ts';
 import { TransferRefused } from '../../src/cli/commands/transfer/transfer-refused.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
-import { TOKEN_TYPE_NAMES, TOKEN_TYPES } from '../../src/contract/token-types.ts';
 import { Fault } from '../../src/core/fault.ts';
 
 async function* piecesOf<T>(list: readonly T[]): AsyncGenerator<T> {
@@ -148,23 +147,6 @@ describe('csvRows', () => {
     expect(await hint(['number=something'])).toEqual(['usage', 'its columns are pan, b']);
     expect(await hint(['number=pan'], 'pan,b,pan\n1,2,3\n')).toEqual(['invalid_data', undefined]);
     expect(await hint(['number=pan'], 'pan,b\n1\n')).toEqual(['invalid_data', 'add a cell for the column b']);
-  });
-
-  it.each(TOKEN_TYPE_NAMES)('requires exactly the columns that a %s needs', async (type) => {
-    const rule = TOKEN_TYPES[type].data;
-    const required =
-      'members' in rule
-        ? Object.entries(rule.members).flatMap(([name, member]) => (member.required ? [name] : []))
-        : ['data'];
-    const words = required.map((name) => `${name}=x`);
-    const rowsOf = (map: readonly string[], header: string) =>
-      all(csvRows(readCsv(piecesOf([`${header}\n`])), { type, map, onUnused: () => undefined }));
-    await rowsOf(words, 'x');
-    await rowsOf([], required.join());
-    for (const word of words) {
-      const others = words.filter((other) => other !== word);
-      await expect(rowsOf(others, 'x')).rejects.toThrow(word.slice(0, -2));
-    }
   });
 });
 
