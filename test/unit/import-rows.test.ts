@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -14,6 +13,7 @@ import { TransferRefused } from '../../src/cli/commands/transfer/transfer-refuse
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 async function* piecesOf<T>(list: readonly T[]): AsyncGenerator<T> {
   yield* list;
@@ -334,8 +334,14 @@ describe('importRows', () => {
       ['row-0', 40],
       ['row-7', 20],
     ]);
-    const read = { most: 0 };
     const vault = fakeVault();
+    let read = 0;
+    async function* rows(count: number) {
+      for await (const row of rowsOf(numbered(count))) {
+        read = row.line;
+        yield row;
+      }
+    }
     const client: Client = {
       ...vault.client,
       async call(call) {
@@ -345,18 +351,9 @@ describe('importRows', () => {
         return { status: 400, traceId: '', bodyText: '{"type":"x","detail":"no"}' };
       },
     };
-    const rows = (async function* () {
-      for await (const row of rowsOf(numbered(200))) {
-        read.most = row.line;
-        yield row;
-      }
-    })();
-    const { errors } = await run(client, rows);
+    const { errors } = await run(client, rows(200));
     expect(errors.map(({ line }) => line)).toEqual(numbered(200).map((_row, at) => at + 1));
-    let free = () => {};
-    const stuck = new Promise<void>((resolve) => {
-      free = resolve;
-    });
+    const { promise: stuck, resolve: free } = Promise.withResolvers<void>();
     const held: Client = {
       ...vault.client,
       async call(call) {
@@ -364,19 +361,13 @@ describe('importRows', () => {
         return vault.client.call(call);
       },
     };
-    const many = (async function* () {
-      for await (const row of rowsOf(numbered(3_000))) {
-        read.most = row.line;
-        yield row;
-      }
-    })();
-    const running = run(held, many);
-    for (let before = -1; before !== read.most; ) {
-      before = read.most;
+    const running = run(held, rows(3_000));
+    for (let before = -1; before !== read; ) {
+      before = read;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    expect(read.most).toBeGreaterThan(900);
-    expect(read.most).toBeLessThan(1_100);
+    expect(read).toBeGreaterThan(900);
+    expect(read).toBeLessThan(1_100);
     free();
     expect((await running).counts.created).toBe(3_000);
   });
@@ -394,11 +385,7 @@ describe('importRows', () => {
 });
 
 describe('a journal', () => {
-  function place(): string {
-    const folder = mkdtempSync(join(tmpdir(), 'vault-journal-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    return join(folder, 'journal');
-  }
+  const place = () => join(temporaryFolder(onTestFinished), 'journal');
   const nameless = (count: number) => Array.from({ length: count }, (_, n) => ({ type: 'token', data: n }));
 
   it('creates no row twice, however often the import is stopped', async () => {

@@ -4,7 +4,7 @@ import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
 import { batchesOf } from '../../src/cli/commands/seed/seed-calls.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
 import { seededIds, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
-import type { Client } from '../../src/contract/call.ts';
+import type { Call, Client } from '../../src/contract/call.ts';
 import { openTestVault, type TestVault } from '../test-vault.ts';
 
 const SEED = `
@@ -56,6 +56,15 @@ function interrupted(at: number, before: () => Promise<unknown>): Client & { rea
     },
     reached: () => left < 0,
   };
+}
+/** Returns a client that records its calls. */
+function recorded() {
+  const calls: Call[] = [];
+  const call = (one: Call) => {
+    calls.push(one);
+    return world.client.call(one);
+  };
+  return { calls, client: { ...world.client, call } };
 }
 const kill = () => Promise.reject(new Error('killed'));
 const OWN_APPS = ['management', 'reader of the test'];
@@ -307,14 +316,7 @@ tokens:
   });
 
   it('finds differences in a dry run before the first apply, and leaves nothing', async () => {
-    const made: string[] = [];
-    const client: Client = {
-      ...world.client,
-      call: (call) => {
-        if (call.operation === 'createApplication') made.push(call.bodyText ?? '');
-        return world.client.call(call);
-      },
-    };
+    const { calls, client } = recorded();
     await world.call(reader, 'createToken', {
       body: { id: 'ssn-1', type: 'social_security_number', data: '123456789' },
     });
@@ -322,20 +324,14 @@ tokens:
     expect(counts).toEqual([33, 2, 0]);
     expect(differing).toContainEqual({ action: 'change', item: 'tokens.ssn-1', members: ['data'] });
     expect(await appNames()).toEqual(OWN_APPS);
-    expect(made.map((text) => JSON.parse(text))).toEqual([
+    const made = calls.filter(({ operation }) => operation === 'createApplication');
+    expect(made.map(({ bodyText = '' }) => JSON.parse(bodyText))).toEqual([
       expect.objectContaining({ type: 'expiring', rules: [expect.objectContaining({ permissions: ['token:read'] })] }),
     ]);
   });
 
   it('creates tokens in batches, and reports the errors of a batch', async () => {
-    const operations: string[] = [];
-    const client: Client = {
-      ...world.client,
-      call: (call) => {
-        operations.push(call.operation);
-        return world.client.call(call);
-      },
-    };
+    const { calls, client } = recorded();
     const text = `tokens:
   cards: { generate: card, count: 450 }
   bad-1: { type: token, data: x, expires_at: 1/1/2001 }
@@ -347,6 +343,7 @@ tokens:
         expect.stringMatching(/^s\.yaml:4: tokens\.bad-2\.mask: /),
       ],
     });
+    const operations = calls.map(({ operation }) => operation);
     expect(operations.filter((name) => name === 'tokenize')).toHaveLength(3);
     expect(operations).not.toContain('createToken');
     expect((await apply(text.replace(/ {2}bad.*\n/g, ''))).counts).toEqual([50, 0, 400]);
