@@ -45,17 +45,25 @@ async function appNames() {
   const list = await world.call(world.management, 'listApplications', { query: 'size=100' });
   return (list.at('data') as readonly { readonly name: string }[]).map(({ name }) => name).sort();
 }
-/** Returns a client that runs `before` ahead of the call with this number, counted from 0. */
-function interrupted(at: number, before: () => Promise<unknown>): Client & { reached(): boolean } {
-  let left = at;
-  return {
-    ...world.client,
-    call: async (call) => {
+/**
+ * Runs `work` in a new world for each of its calls, with a client that runs `before` ahead of that call. Resolves to the
+ * number of calls.
+ */
+async function atEachCall(
+  start: () => Promise<unknown>,
+  before: () => Promise<unknown>,
+  work: (client: Client) => Promise<void>,
+): Promise<number> {
+  for (let at = 0; ; at++) {
+    await start();
+    let left = at;
+    const call = async (one: Call) => {
       if (left-- === 0) await before();
-      return world.client.call(call);
-    },
-    reached: () => left < 0,
-  };
+      return world.client.call(one);
+    };
+    await work({ ...world.client, call });
+    if (left >= 0) return at;
+  }
 }
 /** Returns a client that records its calls. */
 function recorded() {
@@ -249,16 +257,12 @@ tokens: { one: { type: token, data: x } }`);
   });
 
   it('is completed by the next apply after a kill between any two calls', async () => {
-    let at = 0;
-    for (let ended = false; !ended; at++) {
-      await openWorld();
-      const killed = interrupted(at, kill);
+    const calls = await atEachCall(openWorld, kill, async (killed) => {
       await apply(SEED, {}, killed).catch(() => undefined);
-      ended = !killed.reached();
       await apply(SEED);
       await expectWhole();
-    }
-    expect(at).toBeGreaterThan(8);
+    });
+    expect(calls).toBeGreaterThan(7);
   });
 
   it('leaves the old or the new state after a kill between any two calls of a change', async () => {
@@ -284,34 +288,32 @@ tokens:
     };
     await fresh(after);
     const expected = await stateOf(after);
-    let at = 0;
-    for (let ended = false; !ended; at++) {
-      await fresh(before);
-      const killed = interrupted(at, kill);
-      await apply(after, {}, killed).catch(() => undefined);
-      ended = !killed.reached();
-      expect((await apply(after)).counts[0]).toBe(0);
-      expect(await stateOf(after)).toEqual(expected);
-    }
-    expect(at).toBeGreaterThan(5);
+    const calls = await atEachCall(
+      () => fresh(before),
+      kill,
+      async (killed) => {
+        await apply(after, {}, killed).catch(() => undefined);
+        expect((await apply(after)).counts[0]).toBe(0);
+        expect(await stateOf(after)).toEqual(expected);
+      },
+    );
+    expect(calls).toBeGreaterThan(5);
   });
 
   it('is ended by another apply of the seed between any two calls', async () => {
-    let [at, lost] = [0, 0];
-    for (let ended = false; !ended; at++) {
+    let lost = 0;
+    const start = async () => {
       await openWorld();
       await apply(`${SEED}  one: { type: token, data: x }`);
-      const first = interrupted(at, () => apply(SEED.replace('"123"', '"321"')));
+    };
+    const other = () => apply(SEED.replace('"123"', '"321"'));
+    await atEachCall(start, other, async (first) => {
       const outcome = await apply(SEED, {}, first).catch((error: unknown) => error);
-      ended = !first.reached();
-      if (outcome instanceof Error) {
-        lost += 1;
-        expect(outcome).toMatchObject({
-          code: 'apply_ended',
-          message: 'another apply regenerated the key of the application seed: shop',
-        });
-      }
-    }
+      if (!(outcome instanceof Error)) return;
+      lost += 1;
+      const message = 'another apply regenerated the key of the application seed: shop';
+      expect(outcome).toMatchObject({ code: 'apply_ended', message });
+    });
     expect(lost).toBeGreaterThan(0);
   });
 
