@@ -143,6 +143,7 @@ describe('formats', () => {
     expect(wide.note).toBeUndefined();
     const narrow = await render('table', page, list, { colour: false, width: 80 });
     expect(narrow.text).toContain(id);
+    expect(narrow.text).not.toContain('CREATED_AT');
     expect(narrow.note).toBe('hidden columns: created_at');
   });
 
@@ -204,6 +205,24 @@ describe('--quiet and --field', () => {
       'has no containers.first',
     );
     expect(() => checkField(OPERATIONS.getToken.result, parsePath('constructor'))).toThrow('has no constructor');
+  });
+
+  it.each([
+    [list, 'id', 'id', 'use data[0].id for the first item; with --all, use id for each item'],
+    [
+      list,
+      'data.data.number',
+      'data.data',
+      'use data[0].data.number for the first item; with --all, use data.number for each item',
+    ],
+    [list, 'data.nope', 'data.nope', 'use data[0].id for the first item; with --all, use id for each item'],
+    [list, 'dta', 'dta', 'did you mean data?'],
+    [list, 'data[0].typ', 'data[0].typ', 'did you mean type?'],
+    [RESULT_VIEWS.snapshotList, 'name', 'name', 'use data[0].name for the first item'],
+    [one, 'zzzzzz.nope', 'zzzzzz', expect.stringContaining('known are id, type')],
+  ])('suggests the path of a member of an item (%#)', (view, field, path, hint) => {
+    const choose = () => chooseShowing('json', field, false, view);
+    expect(choose).toThrow(expect.objectContaining({ message: `--field: the result has no ${path}`, hint }));
   });
 
   it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('rejects the path %j', (path) => {
