@@ -24,7 +24,7 @@ type Judged = Line & { readonly ratio: number };
 const isJudged = (one: Line): one is Judged => one.ratio !== undefined;
 
 /** Returns the percentage by which a ratio worsened; negative when it improved. */
-export function lossOf(before: Judged, after: Judged): number {
+function lossOf(before: Judged, after: Judged): number {
   const kept = before.better === 'lower' ? before.ratio / after.ratio : after.ratio / before.ratio;
   return (1 - kept) * 100;
 }

@@ -47,26 +47,15 @@ describe('control: a changed example is reported', () => {
     if (example === undefined) throw new Error(`no example ${name}`);
     return { ...EXAMPLES, [id]: { ...EXAMPLES[id], [name]: { ...example, result } } };
   };
+  const [ID, TIME] = ['91c21f25-11f4-467a-8d3e-bf30cd94e0ef', '2026-03-01T09:34:00.000+00:00'];
   const resultOf = (id: OperationId, name: string): object => Object(EXAMPLES[id][name]?.result);
 
   it.each<readonly [string, OperationId, string, object, string]>([
     ['a changed value', 'getTenant', 'tenant', { name: 'other' }, 'getTenant tenant body.name'],
     ['a member too many', 'getTenant', 'tenant', { colour: 'red' }, 'getTenant tenant body: '],
     ['a member too few', 'getToken', 'card', { data: { number: '4242424242424242' } }, 'getToken card body.data: '],
-    [
-      'an id of another thing',
-      'getToken',
-      'card',
-      { created_by: '91c21f25-11f4-467a-8d3e-bf30cd94e0ef' },
-      'getToken card body.created_by',
-    ],
-    [
-      'one time for two',
-      'createToken',
-      'text',
-      { created_at: '2026-03-01T09:34:00.000+00:00' },
-      'createToken text body.created_at',
-    ],
+    ['an id of another thing', 'getToken', 'card', { created_by: ID }, 'getToken card body.created_by'],
+    ['one time for two', 'createToken', 'text', { created_at: TIME }, 'createToken text body.created_at'],
     ['another type of value', 'getUsageReport', 'month', { token_report: 1 }, 'getUsageReport month body.token_report'],
   ])('%s', async (_what, id, name, change, complaint) => {
     const drifted = await playExamples(changed(id, name, { ...resultOf(id, name), ...change }));
@@ -85,15 +74,10 @@ describe('problems', () => {
     expect(JSON.parse(answer.text)).toEqual({ ...value, errors, instance: answer.at('instance') });
   });
 
+  const UNKNOWN = { params: { id: '00000000-0000-4000-8000-000000000000' } };
   it.each([
     ['Unauthorized', 'unauthenticated', undefined, 'getTenant', {}],
-    [
-      'NotFound',
-      'application_not_found',
-      'management',
-      'getApplication',
-      { params: { id: '00000000-0000-4000-8000-000000000000' } },
-    ],
+    ['NotFound', 'application_not_found', 'management', 'getApplication', UNKNOWN],
   ] as const)('%s %s is a real answer', async (response, code, who, id, parts) => {
     const world = await openTestVault();
     const { status, text } = await playExample(world, who && world.management, id, { summary: '', ...parts });

@@ -59,69 +59,48 @@ describe('the document', () => {
     },
   );
 
-  type Break = (document: Draft) => unknown;
-  it.each<readonly [string, Break]>([
-    ['no version', ({ info }) => Reflect.deleteProperty(info ?? {}, 'version')],
-    [
-      'a parameter in nowhere',
-      (d) => Reflect.set(d['paths']?.['/tokens/{id}']?.['get']?.['parameters']?.['0'] ?? {}, 'in', 'hat'),
-    ],
-    [
-      'a response that is no object',
-      (d) => Reflect.set(d['paths']?.['/tokens']?.['get']?.['responses'] ?? {}, '200', 3),
-    ],
-    [
-      'a security scheme without a name',
-      (d) => Reflect.deleteProperty(d['components']?.['securitySchemes']?.['ApiKey'] ?? {}, 'name'),
-    ],
-  ])('control: both validators reject %s', async (_what, damage) => {
+  /** A place in the document, and the member to set there, or to remove. */
+  type Damage = readonly [where: readonly string[], member: string, value?: unknown];
+  function damaged([where, member, value]: Damage) {
     const document = printed();
-    expect(damage(document)).toBe(true);
-    expect(await seriousme(document)).not.toEqual([]);
-    expect(await redocly(document)).not.toEqual([]);
+    const place = where.reduce((node: Node | undefined, step) => node?.[step], document as Node) ?? {};
+    if (value === undefined) expect(Reflect.has(place, member) && Reflect.deleteProperty(place, member)).toBe(true);
+    else Reflect.set(place, member, value);
+    expect(document).not.toEqual(printed());
+    return document;
+  }
+  const TOKEN = ['paths', '/tokens/{id}', 'get'];
+  const LIST = ['paths', '/tokens', 'get'];
+  const JSON_OF_CREATED = ['paths', '/tokens', 'post', 'responses', '201', 'content', 'application/json'];
+
+  it.each<readonly [string, Damage]>([
+    ['no version', [['info'], 'version']],
+    ['a parameter in nowhere', [[...TOKEN, 'parameters', '0'], 'in', 'hat']],
+    ['a response that is no object', [[...LIST, 'responses'], '200', 3]],
+    ['a security scheme without a name', [['components', 'securitySchemes', 'ApiKey'], 'name']],
+  ])('control: both validators reject %s', async (_what, damage) => {
+    expect(await seriousme(damaged(damage))).not.toEqual([]);
+    expect(await redocly(damaged(damage))).not.toEqual([]);
   });
 
-  it.each<readonly [string, string, Break]>([
-    [
-      'a dangling reference',
-      'no-unresolved-refs',
-      (d) => Reflect.deleteProperty(d['components']?.['schemas'] ?? {}, 'Condition'),
-    ],
-    [
-      'an id twice',
-      'operation-operationId-unique',
-      (d) => Reflect.set(d['paths']?.['/tokens']?.['get'] ?? {}, 'operationId', 'getTenant'),
-    ],
-    [
-      'a path parameter too few',
-      'path-parameters-defined',
-      (d) => Reflect.set(d['paths']?.['/tokens/{id}']?.['get'] ?? {}, 'parameters', []),
-    ],
+  it.each<readonly [string, string, Damage]>([
+    ['a dangling reference', 'no-unresolved-refs', [['components', 'schemas'], 'Condition']],
+    ['an id twice', 'operation-operationId-unique', [LIST, 'operationId', 'getTenant']],
+    ['a path parameter too few', 'path-parameters-defined', [TOKEN, 'parameters', []]],
     [
       'an example that its schema refuses',
       'no-invalid-media-type-examples',
-      (d) => Reflect.set(example(d, 'post', '201', 'card'), 'tenant_id', 'x'),
+      [[...JSON_OF_CREATED, 'examples', 'card', 'value'], 'tenant_id', 'x'],
     ],
     [
       'a parameter example that its schema refuses',
       'no-invalid-parameter-examples',
-      (d) => Reflect.set(d['paths']?.['/applications/{id}']?.['get']?.['parameters']?.['0'] ?? {}, 'example', 'x'),
+      [['paths', '/applications/{id}', 'get', 'parameters', '0'], 'example', 'x'],
     ],
-    [
-      'a component that nothing uses',
-      'no-unused-components',
-      (d) => Reflect.set(d['components']?.['schemas'] ?? {}, 'Spare', {}),
-    ],
+    ['a component that nothing uses', 'no-unused-components', [['components', 'schemas'], 'Spare', {}]],
   ])('control: %s is rejected by %s', async (_what, rule, damage) => {
-    const document = printed();
-    expect(damage(document)).toBe(true);
-    expect((await redocly(document)).join()).toContain(rule);
+    expect((await redocly(damaged(damage))).join()).toContain(rule);
   });
-
-  function example(d: Draft, method: string, status: string, name: string): object {
-    const content = d['paths']?.['/tokens']?.[method]?.['responses']?.[status]?.['content'];
-    return content?.['application/json']?.['examples']?.[name]?.['value'] ?? {};
-  }
 });
 
 describe('each row of the table', () => {

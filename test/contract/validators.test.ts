@@ -14,10 +14,7 @@ const TIME = '2026-03-01T09:30:00.000+00:00';
 const KEY = `key_${'2'.repeat(32)}`;
 const RULE = { description: 'd', priority: 1, container: '/a/', transform: 'mask', permissions: ['token:read'] };
 const CONDITION = { attribute: 'id', operator: 'equals', value: 'x' };
-const PAGINATION = { total_items: 0, page_number: 1, page_size: 20, total_pages: 0 };
 const TOKEN = { id: 'abc', tenant_id: ID, type: 'card' };
-const APPLICATION = { id: ID, tenant_id: ID, name: 'n', type: 'private', permissions: [], rules: [] };
-const TENANT = { id: ID, owner_id: ID, name: 'n', settings: { deduplicate_tokens: 'true' } };
 
 /** Wraps a number like the lossless parser does. */
 class Lexeme {
@@ -65,28 +62,6 @@ const PAGE_BAD: Samples['bad'] = [
   [{ unknown: '1' }, 'additionalProperties'],
 ];
 
-const USAGE = {
-  token_report: {
-    metrics_by_type: { card: { count: 1, last_created_at: TIME }, token: { count: 0 } },
-    included_monthly_active_tokens: 1000,
-    monthly_active_tokens: 1,
-  },
-};
-
-const APPLICATION_RESULT: Samples = {
-  good: [
-    APPLICATION,
-    { ...APPLICATION, key: KEY, rules: [RULE], created_at: TIME },
-    { ...APPLICATION, type: 'expiring', expires_at: TIME, created_by: ID },
-  ],
-  bad: [
-    [{ ...APPLICATION, key: 'key_0' }, 'pattern'],
-    [{ ...APPLICATION, created_at: '2026-03-01' }, 'format'],
-    [{ ...APPLICATION, key_hash: '' }, 'additionalProperties'],
-    [{ ...APPLICATION, created_by: null }, 'type'],
-  ],
-};
-
 const TOKEN_RESULT: Samples = {
   good: [TOKEN, { ...TOKEN, data: null, mask: [1], containers: ['/pci/high/'], metadata: { a: '' }, expires_at: TIME }],
   bad: [
@@ -98,6 +73,9 @@ const TOKEN_RESULT: Samples = {
 };
 
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '']));
+
+const app = (more: object) => ({ name: 'n', type: 'private', ...more });
+const ruled = (more: object) => app({ type: 'expiring', rules: [{ ...RULE, ...more }] });
 
 /** Values beyond the examples of the rows. */
 const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: Samples } } = {
@@ -159,19 +137,8 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
       ],
       bad: [...PAGE_BAD, [{ id: 'a' }, 'type'], [{ type: ['nothing'] }, 'enum'], [{ metadata: { a: 1 } }, 'type']],
     },
-    result: {
-      good: [
-        { pagination: PAGINATION, data: [] },
-        { pagination: PAGINATION, data: [TOKEN] },
-      ],
-      bad: [
-        [{ pagination: { ...PAGINATION, page_number: 0 }, data: [] }, 'minimum'],
-        [{ pagination: PAGINATION, data: [{}] }, 'required'],
-        [{ data: [] }, 'required'],
-      ],
-    },
   },
-  getToken: { params: TOKEN_PARAMS, result: TOKEN_RESULT },
+  getToken: { params: TOKEN_PARAMS },
   updateToken: {
     params: TOKEN_PARAMS,
     body: {
@@ -195,89 +162,54 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [null, 'type'],
       ],
     },
-    result: TOKEN_RESULT,
   },
   deleteToken: { params: TOKEN_PARAMS },
   createApplication: {
     body: {
       good: [
         { name: 'n', type: 'management' },
-        {
-          name: 'n',
-          type: 'private',
-          permissions: ['token:read'],
-          rules: [RULE],
-          can_create_expiring_applications: true,
-        },
-        { name: 'n', type: 'public', permissions: [] },
-        {
-          name: 'n',
-          type: 'private',
-          rules: [...Array(49).fill(RULE), { ...RULE, description: 'x'.repeat(1000) }],
-        },
-        { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: Array(10).fill(CONDITION) }] },
-        {
-          name: '😀'.repeat(200),
-          type: 'expiring',
-          expires_at: TIME,
-          rules: [
-            {
-              description: '',
-              priority: 2_147_483_647,
-              conditions: [CONDITION],
-              transform: 'reveal',
-              permissions: Object.keys(PERMISSIONS),
-            },
-          ],
-        },
+        app({ permissions: ['token:read'], rules: [RULE], can_create_expiring_applications: true }),
+        app({ type: 'public', permissions: [] }),
+        app({ rules: [...Array(49).fill(RULE), { ...RULE, description: 'x'.repeat(1000) }] }),
+        ruled({ conditions: Array(10).fill(CONDITION), transform: 'reveal' }),
+        ruled({ description: '', priority: 2_147_483_647, permissions: Object.keys(PERMISSIONS) }),
+        app({ name: '😀'.repeat(200), type: 'expiring', expires_at: TIME }),
       ],
       bad: [
         [{ type: 'private' }, 'required'],
-        [{ name: '', type: 'private' }, 'minLength'],
-        [{ name: 'x'.repeat(201), type: 'private' }, 'maxLength'],
-        [{ name: 'a\u0007', type: 'private' }, 'pattern'],
-        [{ name: 'n', type: 'other' }, 'enum'],
-        [{ name: 'n', type: 'private', permissions: ['token:read', 'token:read'] }, 'uniqueItems'],
-        [{ name: 'n', type: 'private', permissions: ['token:fly'] }, 'enum'],
-        [{ name: 'n', type: 'private', permissions: [{}, {}] }, 'enum'],
-        [{ name: 'n', type: 'private', permissions: 'token:read' }, 'type'],
-        [{ name: 'n', type: 'private', permissions: Array(51).fill('token:read') }, 'maxItems'],
         [{ name: 'n', permissions: ['token:read'] }, 'required'],
-        [{ name: 'n', type: 'private', tenant_id: ID }, 'additionalProperties'],
-        [{ name: 'n', type: 'private', rules: Array(51).fill(RULE) }, 'maxItems'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, description: 'x'.repeat(1001) }] }, 'maxLength'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: undefined }] }, 'required'],
-        [{ name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: Array(11).fill(CONDITION) }] }, 'maxItems'],
-        [
-          { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: [{ ...CONDITION, attribute: 'type' }] }] },
-          'enum',
-        ],
-        [
-          { name: 'n', type: 'expiring', rules: [{ ...RULE, conditions: [{ ...CONDITION, operator: 'like' }] }] },
-          'enum',
-        ],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, priority: 0 }] }, 'minimum'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, permissions: [] }] }, 'minItems'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: 'show' }] }, 'enum'],
-        [{ name: 'n', type: 'private', rules: [{ ...RULE, conditions: [] }] }, 'minItems'],
-        [{ name: 'n', type: 'private', rules: [new Lexeme('1.10')] }, 'type'],
-        [{ name: 'n', type: 'private', key: KEY }, 'additionalProperties'],
+        [app({ name: '' }), 'minLength'],
+        [app({ name: 'x'.repeat(201) }), 'maxLength'],
+        [app({ name: 'a\u0007' }), 'pattern'],
+        [app({ type: 'other' }), 'enum'],
+        [app({ permissions: ['token:read', 'token:read'] }), 'uniqueItems'],
+        [app({ permissions: ['token:fly'] }), 'enum'],
+        [app({ permissions: [{}, {}] }), 'enum'],
+        [app({ permissions: 'token:read' }), 'type'],
+        [app({ permissions: Array(51).fill('token:read') }), 'maxItems'],
+        [app({ tenant_id: ID }), 'additionalProperties'],
+        [app({ key: KEY }), 'additionalProperties'],
+        [app({ rules: Array(51).fill(RULE) }), 'maxItems'],
+        [app({ rules: [new Lexeme('1.10')] }), 'type'],
+        [ruled({ description: 'x'.repeat(1001) }), 'maxLength'],
+        [ruled({ transform: undefined }), 'required'],
+        [ruled({ transform: 'show' }), 'enum'],
+        [ruled({ priority: 0 }), 'minimum'],
+        [ruled({ permissions: [] }), 'minItems'],
+        [ruled({ conditions: [] }), 'minItems'],
+        [ruled({ conditions: Array(11).fill(CONDITION) }), 'maxItems'],
+        [ruled({ conditions: [{ ...CONDITION, attribute: 'type' }] }), 'enum'],
+        [ruled({ conditions: [{ ...CONDITION, operator: 'like' }] }), 'enum'],
       ],
     },
-    result: APPLICATION_RESULT,
   },
   listApplications: {
     query: {
       good: [{}, { id: [ID], size: 1 }, { type: ['private', 'expiring'] }],
       bad: [...PAGE_BAD, [{ id: ['x'] }, 'pattern'], [{ type: ['card'] }, 'enum']],
     },
-    result: {
-      good: [{ pagination: PAGINATION, data: [APPLICATION] }],
-      bad: [[{ pagination: PAGINATION, data: {} }, 'type']],
-    },
   },
-  getApplicationByKey: { result: APPLICATION_RESULT },
-  getApplication: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
+  getApplication: { params: ENTITY_PARAMS },
   updateApplication: {
     params: ENTITY_PARAMS,
     body: {
@@ -292,20 +224,8 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ name: 'n', key: 'key_x' }, 'additionalProperties'],
       ],
     },
-    result: APPLICATION_RESULT,
   },
-  regenerateApplicationKey: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
   deleteApplication: { params: ENTITY_PARAMS },
-  getTenant: {
-    result: {
-      good: [TENANT, { ...TENANT, settings: {}, modified_at: TIME, modified_by: ID }],
-      bad: [
-        [{ ...TENANT, settings: { deduplicate_tokens: true } }, 'enum'],
-        [{ ...TENANT, settings: { other: 'x' } }, 'additionalProperties'],
-        [{ ...TENANT, name: '' }, 'minLength'],
-      ],
-    },
-  },
   updateTenant: {
     body: {
       good: [
@@ -324,21 +244,6 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
         [{ name: 'n', owner: ID }, 'additionalProperties'],
       ],
     },
-    result: { good: [TENANT], bad: [[{ ...TENANT, id: 'x' }, 'pattern']] },
-  },
-  getUsageReport: {
-    result: {
-      good: [USAGE, { token_report: { ...USAGE.token_report, metrics_by_type: {} } }],
-      bad: [
-        [{}, 'required'],
-        [{ token_report: { ...USAGE.token_report, monthly_active_tokens: -1 } }, 'minimum'],
-        [{ token_report: { ...USAGE.token_report, metrics_by_type: { card: {} } } }, 'required'],
-      ],
-    },
-  },
-  listPermissions: {
-    query: { good: [{}, { application_type: 'public' }], bad: [[{ application_type: 'owner' }, 'enum']] },
-    result: { good: [[[]]], bad: [[[{ type: 'token:read' }], 'required']] },
   },
 };
 

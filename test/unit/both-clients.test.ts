@@ -10,7 +10,10 @@ import { temporaryFolder } from '../temporary-folder.ts';
 /** Answers every request with an empty object, and counts the requests. */
 const fetch = vi.fn<Fetch>(async () => ({ status: 200, headers: { get: () => null }, text: async () => '{}' }));
 const hanging: Fetch = (_url, { signal }) =>
-  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+    signal.throwIfAborted();
+  });
 let opened: OpenedVault;
 let apiKey: string;
 beforeAll(async () => {
@@ -118,6 +121,19 @@ describe.each(CLIENTS)('%s', (_name, make) => {
       return make(options).listLogs({ query });
     });
     await expect(Promise.all(calls)).resolves.toHaveLength(timeouts.length);
+  });
+
+  it('stops waiting for a call on its signals and its timeout', async () => {
+    const [all, one] = [new AbortController(), new AbortController()];
+    const query = { after: '0.0', wait: 25, operation: 'deleteTenant' };
+    const client = make({ apiKey, signal: all.signal, ...{ fetch: hanging } });
+    const first = client.listLogs({ query, signal: one.signal });
+    one.abort(new Error('one'));
+    await expect(first).rejects.toThrow('one');
+    const second = client.listLogs({ query });
+    all.abort(new Error('all'));
+    await expect(second).rejects.toThrow('all');
+    await expect(client.getTenant()).rejects.toThrow('all');
     const late = make({ apiKey, timeout: 5, ...{ fetch: hanging } }).listLogs({ query });
     await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
   });

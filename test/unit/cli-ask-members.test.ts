@@ -56,12 +56,14 @@ describe('askMembers', () => {
     },
   );
 
-  it('asks for a card, hides its number and omits empty answers', async () => {
+  it('asks for a card, again for wrong members, hides its number and omits empty answers', async () => {
     const { members, seen } = await ask(
       'createToken',
       ['Type of the token', DOWN, ENTER],
-      ['? number', '4242424242424242', ENTER],
-      ['? expiration_month', '012', ENTER],
+      ['? number', '4242424242424241', ENTER],
+      ['must be a card number', '\u007f', '2', ENTER],
+      ['? expiration_month', '013', ENTER],
+      ['must be an integer from 1 to 12', '\u007f', '2', ENTER],
       ['expiration_year', ENTER],
       ['cvc', '123', ENTER],
     );
@@ -71,21 +73,6 @@ describe('askMembers', () => {
     });
     expect(seen).toContain('a payment card');
     expect(seen).not.toContain('4242');
-  });
-
-  it('asks again for a card number that fails its check', async () => {
-    const { members, seen } = await ask(
-      'createToken',
-      ['Type of the token', DOWN, ENTER],
-      ['? number', '4242424242424241', ENTER],
-      ['must be a card number', '\u007f', '2', ENTER],
-      ['expiration_month', '13', ENTER],
-      ['must be an integer from 1 to 12', '\u007f', ENTER],
-      ['expiration_year', ENTER],
-      ['cvc', ENTER],
-    );
-    expect(members['data']).toEqual(['{"number":"4242424242424242","expiration_month":1}']);
-    expect(seen).toContain('must be a card number');
   });
 
   it('asks for text or JSON of a token', async () => {

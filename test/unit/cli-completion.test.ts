@@ -12,8 +12,16 @@ import { PERMISSIONS, TRANSFORMS } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPES } from '../../src/contract/token-types.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
+const SHARED = ['--url', '--file', '--output'];
 const ROWS = Object.values<Operation>(OPERATIONS);
-const COMMANDS = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map(({ words }) => words)];
+const CLEARABLE = memberFlags(OPERATIONS.updateToken).flatMap(({ name, clearable, kind }) =>
+  clearable && kind !== 'text' ? [name] : [],
+);
+/** The words of each command, and flags that it must have. */
+const COMMANDS: readonly (readonly [words: readonly string[], flags: readonly string[]])[] = [
+  ...ROWS.map((row) => [row.cli.command, [...SHARED, ...memberFlags(row).map(({ name }) => `--${name}`)]] as const),
+  ...LOCAL_COMMANDS.map(({ words }) => [words, []] as const),
+];
 
 const folder = temporaryFolder();
 beforeAll(async () => {
@@ -28,26 +36,19 @@ async function values(...typed: readonly string[]): Promise<readonly string[] | 
 }
 
 describe('suggest', () => {
-  it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
+  it.each(COMMANDS.map(([words, flags]) => [words.join(' '), words, flags] as const))(
     '%s: word by word, and its flags',
-    async (_name, words) => {
-      expect(await values(words[0].slice(0, 2))).toContain(words[0]);
-      if (words.length === 2) {
-        expect(await values(words[0], '')).toContain(words[1]);
-        expect(await values('help', words[0], words[1].slice(0, 1))).toContain(words[1]);
+    async (_name, words, expected) => {
+      const [noun = '', verb] = words;
+      expect(await values(noun.slice(0, 2))).toContain(noun);
+      if (verb !== undefined) {
+        expect(await values(noun, '')).toContain(verb);
+        expect(await values('help', noun, verb.slice(0, 1))).toContain(verb);
       }
       const flags = await values(...words, '-');
       expect(flags).not.toBe('files');
       for (const flag of flags) expect(flag).toMatch(/^--[a-z-]+$/);
-    },
-  );
-
-  it.each(ROWS.map((row) => [row.cli.command.join(' '), row] as const))(
-    '%s: every flag of the row',
-    async (_name, row) => {
-      expect(await values(...row.cli.command, '--')).toEqual(
-        expect.arrayContaining(['--url', '--file', '--output', ...memberFlags(row).map(({ name }) => `--${name}`)]),
-      );
+      expect(flags).toEqual(expect.arrayContaining([...expected]));
     },
   );
 
@@ -70,20 +71,7 @@ describe('suggest', () => {
     ['the formats of a seed', ['seed', 'apply', '--format'], ['json', 'dotenv']],
     ['the formats of a profile', ['profile', 'add', 'x', '--default-output'], FORMATS],
     ['the permissions of a change', ['apps', 'grant', 'x', '--permission'], Object.keys(PERMISSIONS)],
-    [
-      'the members to remove',
-      ['tokens', 'patch', 'x', '--clear'],
-      [
-        'data',
-        'mask',
-        'metadata',
-        'container',
-        'search-index',
-        'fingerprint-expression',
-        'deduplicate-token',
-        'expires-at',
-      ],
-    ],
+    ['the members to remove', ['tokens', 'patch', 'x', '--clear'], CLEARABLE],
     [
       'a value of another flag',
       ['--url', 'tokens', 'tokens', 'create', '--text', 'type', '--type'],

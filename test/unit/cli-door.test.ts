@@ -29,7 +29,6 @@ describe('chooseTarget', () => {
   });
 
   it.each([
-    ['both flags', { url: URL, file: 'a.db' }, {}, '--url and --file'],
     ['both variables', {}, { VAULT_URL: URL, VAULT_FILE: 'a.db' }, 'VAULT_URL and VAULT_FILE'],
     ['a file and a store', { file: 'a.db', store: STORE }, {}, '--file and --store'],
     ['all three flags', { url: URL, file: 'a.db', store: STORE }, {}, '--url and --file and --store'],
@@ -73,14 +72,6 @@ describe('chooseLocation', () => {
     expect(chooseLocation({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });
     expect(chooseLocation({ store, insecureStore: true }, {})).toMatchObject({ store: { insecure: true } });
   });
-
-  it('rejects a store for a command on files, with another command', () => {
-    const choose = () => chooseFile({ store: `${STORE}?schema=cards` }, {});
-    expect(choose).toThrow('this command works only on a file');
-    expect(choose).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining('pg_dump --format=directory --schema=cards') }),
-    );
-  });
 });
 
 describe('namedCredential', () => {
@@ -91,12 +82,5 @@ describe('namedCredential', () => {
     ['nothing', {}, {}, {}],
   ])('%s', (_what, flags, env, named) => {
     expect(namedCredential(flags, env)).toEqual(named);
-  });
-
-  it('rejects two credentials at one level', () => {
-    expect(() => namedCredential({ keyFile: 'k', passphraseFile: 'p' }, {})).toThrow(
-      '--key-file and --passphrase-file',
-    );
-    expect(() => namedCredential({}, { VAULT_KEY_FILE: 'k', VAULT_PASSPHRASE_FILE: 'p' })).toThrow('VAULT_KEY_FILE');
   });
 });

@@ -43,13 +43,3 @@ it('removes the reserved file when no key is created', async () => {
   await expect(failing).rejects.toThrow('no');
   expect(readdirSync(folder)).toEqual([]);
 });
-
-it('rejects standard output and names the field that prints the key', async () => {
-  const never = () => Promise.reject(new Error('it was done'));
-  for (const member of ['key', 'application.key'] as const) {
-    await expect(withKeyFile('-', never, member)).rejects.toMatchObject({
-      code: 'usage',
-      hint: `omit --key-out and pass --field ${member} to print only the key`,
-    });
-  }
-});

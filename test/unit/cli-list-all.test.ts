@@ -97,29 +97,6 @@ describe('list --all', () => {
     for (const id of 'abcde') expect(text.split(`tok-${id}`)).toHaveLength(2);
   });
 
-  it('json has the envelope of a page and keeps number lexemes', async () => {
-    expect((await printAll(pagedClient(FIVE).client, 'json')).text).toBe(`{"data":[${FIVE.join(',')}]}\n`);
-  });
-
-  it('csv has one header', async () => {
-    const csv = await printAll(pagedClient(FIVE).client, 'csv');
-    expect(csv.text.match(/^id,type,/gm)).toHaveLength(1);
-    expect(csv.text.trimEnd().split('\n')).toHaveLength(6);
-  });
-
-  it('a table prints its count on stderr', async () => {
-    expect((await printAll(pagedClient(FIVE).client, 'table')).noted).toEqual(['5 items']);
-    expect((await printAll(pagedClient([]).client, 'table')).noted).toEqual(['no items']);
-  });
-
-  it.each<readonly [Format, string]>([
-    ['json', '{"data":[]}\n'],
-    ['ndjson', ''],
-    ['csv', 'id,type,data,containers,metadata,created_at,expires_at\n'],
-  ])('an empty list is %s %j', async (format, text) => {
-    expect((await printAll(pagedClient([]).client, format)).text).toBe(text);
-  });
-
   it('prints ids or a field of each item, with an empty line for a missing one', async () => {
     const { client } = pagedClient([item('tok-c', '{"n":null}'), item('tok-b', '{"n":1.10}'), item('tok-a', '"x"')]);
     expect((await printAll(client, 'json', { quiet: true })).text).toBe('tok-c\ntok-b\ntok-a\n');

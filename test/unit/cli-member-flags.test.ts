@@ -1,17 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
-import { FLAGS, GLOBAL_FLAGS } from '../../src/cli/flags/global-flags.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { MAX_INTEGER } from '../../src/contract/page.ts';
 import type { Schema } from '../../src/contract/schema.ts';
 
 const ROWS = Object.entries<Operation>(OPERATIONS);
-const OWN_WORDS = ['body', 'clear', 'help'];
-
-/** The global flags, long and short, without dashes. */
-const GLOBAL_WORDS = Object.values({ ...GLOBAL_FLAGS, ...FLAGS.keyOut, ...FLAGS.list, ...FLAGS.request }).flatMap(
-  (row) => [...row.flag.matchAll(/--([a-z-]+)/g)].map((match) => match[1]?.replace(/^no-/, '')),
-);
 
 function rowOf(properties: Readonly<Record<string, Schema>>): Operation {
   return { ...OPERATIONS.createToken, body: { type: 'object', properties } };
@@ -37,89 +30,9 @@ describe('memberFlags', () => {
     expect(new Set(flags.map((flag) => flag.name)).size).toBe(flags.length);
   });
 
-  it.each(ROWS)('%s: no flag clashes with a global one', (_id, row) => {
-    for (const flag of memberFlags(row)) {
-      expect([...GLOBAL_WORDS, ...OWN_WORDS]).not.toContain(flag.name);
-      expect(flag.name).toMatch(/^(?!no-)[a-z]+(-[a-z]+)*$/);
-    }
-  });
-
   it.each(ROWS)('%s: a renamed flag names a member that exists', (_id, row) => {
     const names = membersOf(row).map((member) => member.replace(/^.*\./, ''));
     for (const member of Object.keys(row.cli.flags ?? {})) expect(names).toContain(member);
-  });
-
-  it.each([
-    ['a string', { type: 'string' }, 'literal', false],
-    ['one of several words', { enum: ['a', 'b'] }, 'literal', false],
-    ['an integer', { type: 'integer' }, 'number', false],
-    ['a boolean', { type: 'boolean' }, 'boolean', false],
-    ['anything', {}, 'json', false],
-    ['a list of strings', { type: 'array', items: { type: 'string' } }, 'literal', true],
-    ['a list of objects', { type: 'array', items: { type: 'object' } }, 'json', true],
-    ['a map of strings', { type: 'object', additionalProperties: { type: 'string' } }, 'pairs', true],
-    [
-      'an object of strings',
-      { type: 'object', additionalProperties: false, properties: { a: { enum: ['x'] } } },
-      'pairs',
-      true,
-    ],
-    [
-      'an object of numbers',
-      { type: 'object', additionalProperties: false, properties: { a: { type: 'integer' } } },
-      'json',
-      false,
-    ],
-    ['an open object', { type: 'object', properties: { a: { type: 'string' } } }, 'json', false],
-  ] as const)('%s is given as %s', (_what, schema, kind, repeatable) => {
-    expect(memberFlags(rowOf({ some_member: schema }))).toMatchObject([
-      { name: 'some-member', member: 'some_member', part: 'body', kind, repeatable },
-    ]);
-  });
-
-  it.each([
-    ['a string', { type: 'string' }],
-    ['a boolean', { type: 'boolean' }],
-    ['an integer', { type: 'integer' }],
-    ['a list', { type: 'array', items: { type: 'string' } }],
-    ['a list of objects', { type: 'array', items: { type: 'object', properties: { a: { type: 'string' } } } }],
-    ['a map', { type: 'object', additionalProperties: { type: 'string' } }],
-  ] as const)('%s that may be null gets the flag that it gets without', (_what, schema) => {
-    const flagOf = (member: Schema) => memberFlags(rowOf({ some_member: member }));
-    const [plain] = flagOf(schema);
-    const [nullable] = flagOf({ ...schema, type: [schema.type, 'null'] });
-    const form = (flag: typeof plain) => ({ name: flag?.name, kind: flag?.kind, repeatable: flag?.repeatable });
-    expect(form(nullable)).toEqual(form(plain));
-    expect([plain?.clearable, nullable?.clearable]).toEqual([false, true]);
-  });
-
-  it('maps with nullable values are still maps', () => {
-    const schema: Schema = { type: ['object', 'null'], additionalProperties: { type: ['string', 'null'] } };
-    expect(memberFlags(rowOf({ m: schema }))).toMatchObject([{ kind: 'pairs', repeatable: true }]);
-  });
-
-  it('update flags match the create flags', () => {
-    const created = new Map(memberFlags(OPERATIONS.createToken).map((flag) => [flag.name, flag]));
-    for (const flag of memberFlags(OPERATIONS.updateToken)) {
-      expect(created.get(flag.name)).toMatchObject({
-        member: flag.member,
-        kind: flag.kind,
-        repeatable: flag.repeatable,
-      });
-    }
-  });
-
-  it('objects with known members accept words', () => {
-    const flag = memberFlags(OPERATIONS.createApplication).find(({ name }) => name === 'rule');
-    expect(flag).toMatchObject({ kind: 'shorthand', repeatable: true });
-    expect(flag?.help).toContain('transform=redact|mask|reveal');
-  });
-
-  it('only data in the body has a plain text alternative', () => {
-    expect(memberFlags(OPERATIONS.createToken).filter((flag) => flag.member === 'data')).toMatchObject([
-      { name: 'data', kind: 'json' },
-      { name: 'text', kind: 'text' },
-    ]);
   });
 
   it('a flag takes a bare expression only where the schema has one as its example', () => {

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { viewOf } from '../../src/cli/operation/run-operation.ts';
@@ -28,21 +29,11 @@ async function render(
 }
 
 describe('formats', () => {
-  it('json is the unchanged body', async () => {
-    expect(await render('json', '{ "a" : 1.10 }')).toEqual({ text: '{ "a" : 1.10 }\n' });
-  });
-
   it.each(FORMATS)('%s shows every member of any result', async (format) => {
     const view = viewOf(OPERATIONS.detokenize);
     const body = '["plain",{"x":["deep"]}]';
     const { text } = await renderResult(body, view, chooseShowing(format, undefined, false, view), plain);
     expect(text).toBe(`${body}\n`);
-  });
-
-  it('ndjson has one line per item', async () => {
-    const { text } = await render('ndjson', PAGE, list);
-    expect(text).toBe(`${TOKEN}\n{"id":"tok-2","type":"token"}\n`);
-    expect((await render('ndjson', TOKEN)).text).toBe(`${TOKEN}\n`);
   });
 
   it('csv has the columns of the row and contains no formula', async () => {
@@ -75,44 +66,10 @@ describe('formats', () => {
     expect(note).toBeUndefined();
   });
 
-  it('table and csv print the only list of a result', async () => {
-    const months = '[{"month":"2026-01","created":1},{"month":"2026-02","created":2}]';
-    const view = viewOf(OPERATIONS.getActivity);
-    expect(view.nested).toBe('months');
-    const { text } = await render('csv', `{"months":${months}}`, view);
-    expect(text.split('\n').map((line) => line.split(',')[0])).toEqual(['month', '2026-01', '2026-02', '']);
-    expect((await render('json', `{"months":${months}}`, view)).text).toBe(`{"months":${months}}\n`);
-    expect(viewOf(OPERATIONS.getApplication).nested).toBeUndefined();
-  });
-
   it('csv guards formulas in texts, not in numbers', async () => {
     const view = { ...one, columns: ['id', 'data'] };
     const csv = async (data: string) => (await render('csv', `{"id":"x","data":${data}}`, view)).text.split('\n')[1];
     expect([await csv('-1'), await csv('-1.50'), await csv('"-1"')]).toEqual(['x,-1', 'x,-1.50', "x,'-1"]);
-  });
-
-  it('csv has one line per item', async () => {
-    expect((await render('csv', PAGE, list)).text.split('\n')).toHaveLength(4);
-  });
-
-  it('a table of one object starts with its columns, then lists other members that are present', async () => {
-    const { text } = await render('table', TOKEN);
-    const names = text
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.split(' ')[0]);
-    const data = ['data.b', 'data.a', 'data.10', 'data.s'];
-    expect(names).toEqual(['id', 'type', ...data, 'containers', 'metadata.f', 'created_by']);
-    expect(text).toContain('containers  /a/, /b/\n');
-    expect(text).toContain('data.a      9007199254740993\n');
-  });
-
-  it('a table of a list has a header, one line per item, and a note about the page', async () => {
-    const { text, note } = await render('table', PAGE, list);
-    const lines = text.trimEnd().split('\n');
-    expect(lines[0]).toMatch(/^ID +TYPE +DATA +CONTAINERS +METADATA$/);
-    expect(lines).toHaveLength(3);
-    expect(note).toBe('2 of 3; --all for the rest');
   });
 
   it('a first page above the counting limit says so', async () => {
@@ -144,14 +101,6 @@ describe('formats', () => {
     expect(first).toMatch(/^1 +id-0, id-1, .*, id-15, … and 34 more$/);
     expect(second).toMatch(/^2 +x{300}, … and 1 more$/);
     expect((await render('json', page, RESULT_VIEWS.seedDryRun)).text).toBe(`${page}\n`);
-  });
-
-  it('a table of a list shows empty members but no empty descriptions', async () => {
-    const page = '{"data":[{"id":"a","metadata":{"foo":""},"data":{"description":"","b":1}}]}';
-    const { text } = await render('table', page, list);
-    expect(text).toBe('ID  DATA  METADATA\na   b: 1  foo: ""\n');
-    const bare = '{"data":[{"id":"a","metadata":{"description":""}}]}';
-    expect((await render('table', bare, list)).text).toBe('ID  METADATA\na   description: ""\n');
   });
 
   it('a table of one object names each value by its --field path', async () => {
@@ -198,18 +147,6 @@ describe('formats', () => {
     expect(narrow.note).toBe('hidden columns: created_at (--columns chooses)');
   });
 
-  it('columns align whatever their content', async () => {
-    const texts = ['plain', '日本語', 'café', 'e\u0301', '👩‍👩‍👧 x', '🇩🇪', '한국', 'ก็', '🫠'];
-    const items = texts.map((text) => `{"id":${JSON.stringify(text)},"type":"|"}`).join(',');
-    const { text } = await render('table', `{"data":[${items}]}`, list);
-    const places = text
-      .trimEnd()
-      .split('\n')
-      .slice(1)
-      .map((line) => displayWidth(line.slice(0, line.indexOf('|'))));
-    expect(new Set(places).size).toBe(1);
-  });
-
   it('a table of one object wraps at the width of the terminal', async () => {
     const body = JSON.stringify({ id: 'tok-1', data: 'one two three four five six seven' });
     const { text } = await render('table', body, one, { colour: false, width: 20 });
@@ -226,13 +163,10 @@ describe('formats', () => {
     expect(text).toMatch(new RegExp(`^${name}\n {10,}2026-11-20 \\S+ \\S+$`, 'm'));
     expect(text).toMatch(/^token_report\.included_monthly_active_tokens +1000$/m);
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(80);
-    const wide = (await render('table', body, view, { colour: false, width: 120 })).text;
+    const wide = (await render('table', body, view)).text;
     expect(wide).toMatch(new RegExp(`^${name}  2026-11-20`, 'm'));
-    expect((await render('table', body, view)).text).toBe(wide);
     const bold = (await render('table', body, view, { colour: true, width: 80 })).text;
-    expect(stripControlCharacters(bold.replaceAll('\n', '|')).replaceAll(/\[\d+m/g, '')).toBe(
-      text.replaceAll('\n', '|'),
-    );
+    expect(stripVTControlCharacters(bold)).toBe(text);
   });
 
   it('a table sends no control character to the terminal, and colours only on request', async () => {
@@ -261,43 +195,6 @@ describe('formats', () => {
 });
 
 describe('--quiet and --field', () => {
-  it('prints only ids', async () => {
-    const showing = chooseShowing('json', undefined, true, list);
-    expect((await renderResult(PAGE, list, showing, plain)).text).toBe('tok-1\ntok-2\n');
-    expect((await renderResult(TOKEN, one, showing, plain)).text).toBe('tok-1\n');
-  });
-
-  it('prints the name of an object without an id', async () => {
-    for (const [view, item, id] of [
-      [RESULT_VIEWS.keysList, '{"slot":0,"kind":"key_file"}', '0'],
-      [RESULT_VIEWS.snapshotList, '{"name":"seeded","tokens":2}', 'seeded'],
-      [RESULT_VIEWS.profileList, '{"name":"here","default":true}', 'here'],
-    ] as const) {
-      const showing = chooseShowing('json', undefined, true, view);
-      const { text } = await renderResult(`{"data":[${item},${item}]}`, view, showing, plain);
-      expect(text).toBe(`${id}\n${id}\n`);
-    }
-    const none = chooseShowing('json', undefined, true, RESULT_VIEWS.keysStatus);
-    expect((await renderResult('{"generation":1}', RESULT_VIEWS.keysStatus, none, plain)).text).toBe('');
-  });
-
-  it.each([
-    ['id', 'tok-1'],
-    ['data.b', '1.10'],
-    ['data', '{"b":1.10,"a":9007199254740993,"10":1e2,"s":"yes"}'],
-    ['data["10"]', '1e2'],
-    ['containers[1]', '/b/'],
-    ['metadata.f', '=1+1'],
-  ])('prints %s raw', async (field, printed) => {
-    const showing = chooseShowing('table', field, false, one);
-    expect((await renderResult(TOKEN, one, showing, plain)).text).toBe(`${printed}\n`);
-  });
-
-  it('reports a member that this result lacks', async () => {
-    const showing = chooseShowing('json', 'data.c[0]', false, one);
-    await expect(renderResult(TOKEN, one, showing, plain)).rejects.toThrow('--field: the result has no data.c[0]');
-  });
-
   it('rejects before the call a member that no result has', () => {
     expect(() => chooseShowing('json', 'kye', false, viewOf(OPERATIONS.createApplication))).toThrow('has no kye');
     expect(() => chooseShowing('json', 'id', false, list)).toThrow('has no id');
@@ -377,17 +274,6 @@ describe('control characters', () => {
 });
 
 describe('widths', () => {
-  it('count wide and combining characters', () => {
-    expect(displayWidth('aé')).toBe(2);
-    expect(displayWidth('e\u0301')).toBe(1);
-    expect(displayWidth('日本')).toBe(4);
-    expect(displayWidth('ก็\u200b🫠')).toBe(3);
-    expect(displayWidth('👍')).toBe(2);
-    expect(displayWidth('👩‍👩‍👧')).toBe(2);
-    expect(displayWidth('🇩🇪')).toBe(2);
-    expect(displayWidth('𠀀ａ각')).toBe(6);
-  });
-
   it('are those of visible characters when text is cut or wrapped', () => {
     expect(cutToWidth('日本語', 5)).toBe('日本…');
     expect(cutToWidth('日本語', 4)).toBe('日…');
@@ -413,21 +299,14 @@ describe('widths', () => {
     expect(fitWidths([36, 5, 60], 60, [8, 8, 8])).toEqual([27, 5, 28]);
     expect(fitWidths([36, 5, 60], 60, [8, 8, 50])).toEqual([8, 5, 50]);
     expect(fitWidths([10, 10], 30, [8, 8])).toEqual([10, 10]);
+    const natural = fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 8 });
     fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 8 }),
-        fc.integer({ min: 0, max: 300 }),
-        (natural, available) => {
-          const widths = fitWidths(
-            natural,
-            available,
-            natural.map(() => 8),
-          );
-          const sum = widths.reduce((total, width) => total + width, 0);
-          const least = natural.reduce((total, width) => total + Math.min(width, 8), 0);
-          return sum <= Math.max(available, least) && widths.every((width, at) => width <= (natural[at] ?? 0));
-        },
-      ),
+      fc.property(natural, fc.integer({ min: 0, max: 300 }), (wanted, available) => {
+        const widths = fitWidths(wanted, available, Array(wanted.length).fill(8));
+        const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+        expect(sum(widths)).toBeLessThanOrEqual(Math.max(available, sum(wanted.map((each) => Math.min(each, 8)))));
+        for (const [at, width] of widths.entries()) expect(width).toBeLessThanOrEqual(wanted[at] ?? 0);
+      }),
     );
   });
 });

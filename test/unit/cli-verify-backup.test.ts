@@ -2,9 +2,9 @@ import fs, { chmodSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFil
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import { main } from '../../src/cli/main.ts';
 import { backUpVault } from '../../src/vault/admin.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { runMain as run } from './run-main.ts';
 import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
 
 const KEY = new Uint8Array(32).fill(7);
@@ -27,23 +27,6 @@ afterEach(() => {
   syncBuiltinESMExports();
 });
 
-async function run(words: readonly string[]) {
-  let [stdout, stderr] = ['', ''];
-  const taking =
-    (take: (text: string) => void) =>
-    (text: unknown, ...rest: readonly unknown[]) => {
-      take(String(text));
-      const done = rest.at(-1);
-      if (typeof done === 'function') done();
-      return true;
-    };
-  const out = vi.spyOn(process.stdout, 'write').mockImplementation(taking((text) => (stdout += text)));
-  const told = vi.spyOn(process.stderr, 'write').mockImplementation(taking((text) => (stderr += text)));
-  const exitCode = await main(words);
-  for (const spy of [out, told]) spy.mockRestore();
-  return { exitCode, stdout, stderr };
-}
-
 it('verifies a backup on a read-only disk in the temporary folder, and names the backup', async () => {
   const { folder, file } = await fileVault(3);
   const disk = path.join(folder, 'disk');
@@ -61,7 +44,7 @@ it('verifies a backup on a read-only disk in the temporary folder, and names the
   for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, temporary);
   makeReadOnly(disk);
 
-  const verify = (name: string) => run(['backup', '--verify', name, '--key-file', key, '-o', 'json']);
+  const verify = (name: string) => run('backup', '--verify', name, '--key-file', key, '-o', 'json');
   const sound = await verify(backup);
   expect(sound).toMatchObject({ exitCode: 0, stderr: '' });
   expect(JSON.parse(sound.stdout)).toMatchObject({ ok: true, checked: { tokens: 3 } });
@@ -86,18 +69,18 @@ it('verifies and restores a backup with hard links, which it only reads', async 
   const bytes = readFileSync(backup);
   const before = readdirSync(folder);
   const words = ['--key-file', key, '-o', 'json'];
-  expect(await run(['backup', '--verify', backup, ...words])).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(await run('backup', '--verify', backup, ...words)).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readdirSync(folder)).toEqual(before);
   expect(readFileSync(link).equals(bytes)).toBe(true);
-  expect(await run(['restore', backup, '--file', made, ...words])).toMatchObject({ exitCode: 0 });
+  expect(await run('restore', backup, '--file', made, ...words)).toMatchObject({ exitCode: 0 });
   // A vault that is opened for writing, and a backup that others can write, are refused.
-  expect(await run(['doctor', '--file', backup, ...words])).toMatchObject({
+  expect(await run('doctor', '--file', backup, ...words)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('is one of 2 names of the same file'),
   });
   if (process.platform === 'win32') return;
   chmodSync(backup, 0o666);
-  expect(await run(['backup', '--verify', backup, ...words])).toMatchObject({
+  expect(await run('backup', '--verify', backup, ...words)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('can be written by other users'),
   });

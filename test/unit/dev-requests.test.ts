@@ -13,22 +13,16 @@ async function ask(address: string | undefined, asked: Reply = { status: 200, bo
   Object.defineProperty(socket, 'remoteAddress', { value: address });
   const request = Object.assign(new IncomingMessage(socket), { method: 'GET', url: '/dev/clock?x', headers: {} });
   const calls: Call[] = [];
+  const { promise, resolve } = Promise.withResolvers<Reply | 'next'>();
+  const nothing = async () => 0;
+  const unused = async () => ({});
   const requests = createDevRequests({
     controls: {
       clock: {
-        now: () => 0,
-        offset: () => 5,
-        set: async () => 0,
-        advance: async () => 0,
-        reset: async () => 0,
-        nextExpiry: async () => undefined,
+        ...{ now: () => 0, offset: () => 5, nextExpiry: async () => undefined },
+        ...{ set: nothing, advance: nothing, reset: nothing },
       },
-      snapshots: {
-        list: async () => [],
-        save: async () => ({}),
-        load: async () => ({}),
-        delete: async () => undefined,
-      },
+      snapshots: { list: async () => [], save: unused, load: unused, delete: async () => undefined },
     },
     client: {
       call: async (call) => {
@@ -42,12 +36,8 @@ async function ask(address: string | undefined, asked: Reply = { status: 200, bo
     isFromBrowser: () => true,
     answer: (_response, reply) => resolve(reply),
   });
-  let resolve: (outcome: Reply | 'next') => void = () => undefined;
-  const outcome = new Promise<Reply | 'next'>((done) => {
-    resolve = done;
-  });
   requests.take(request, new ServerResponse(request), () => resolve('next'));
-  return { outcome: await outcome, calls };
+  return { outcome: await promise, calls };
 }
 
 it.each(['[]', '1', 'null', '"x"'])('a body of the dev controls is no %s', (text) => {

@@ -18,23 +18,31 @@ interface Locked {
   readonly integrity?: string;
 }
 
-/** Returns the locked packages that run a script when a user installs the product. */
-function runningScripts(packages: Readonly<Record<string, Locked>>): readonly string[] {
-  return Object.keys(packages).filter((name) => {
-    const { dev, hasInstallScript } = packages[name] ?? {};
-    return name !== '' && dev !== true && hasInstallScript === true;
-  });
-}
+type Packages = Readonly<Record<string, Locked>>;
 
-it('no package that a user installs runs an install script', () => {
-  const packages: Readonly<Record<string, object>> = lockfile.packages;
-  expect(runningScripts(packages)).toEqual([]);
-});
+/** Packages with binaries for each platform, and their headers. They do not fit into the archive of this package. */
+const INSTALLED_APART = ['node_modules/better-sqlite3', 'node_modules/node-addon-api'];
 
-it('control: an install script of a package is found', () => {
-  expect(runningScripts({ a: { hasInstallScript: true }, b: { dev: true, hasInstallScript: true }, c: {} })).toEqual([
-    'a',
-  ]);
+/** What no locked package may be, and packages of which `a` is. */
+const RULES: readonly (readonly [string, (entry: Locked, name: string) => boolean, Packages])[] = [
+  [
+    'runs a script when a user installs the product',
+    ({ dev, hasInstallScript }) => dev !== true && hasInstallScript === true,
+    { a: { hasInstallScript: true }, b: { dev: true, hasInstallScript: true }, c: {} },
+  ],
+  ['has no hash', ({ integrity }) => integrity === undefined, { '': {}, a: {}, b: { integrity: 'sha512-x' } }],
+  [
+    'has a version at a user that this repository did not test',
+    ({ dev, inBundle }, name) => dev !== true && inBundle !== true && !INSTALLED_APART.includes(name),
+    { '': {}, a: {}, b: { dev: true }, c: { inBundle: true } },
+  ],
+];
+
+it.each(RULES)('no package %s', (_what, isWrong, control) => {
+  const wrong = (packages: Packages) =>
+    Object.keys(packages).filter((name) => name !== '' && isWrong(packages[name] ?? {}, name));
+  expect(wrong(lockfile.packages as Readonly<Record<string, object>>)).toEqual([]);
+  expect(wrong(control)).toEqual(['a']);
 });
 
 it('only Node itself may run an install script in a checkout', () => {
@@ -46,42 +54,10 @@ it('the lockfile keeps npm ci from compiling better-sqlite3', () => {
   expect(lockfile.packages['node_modules/better-sqlite3']).toMatchObject({ gypfile: false });
 });
 
-/** Returns the locked packages without a hash. */
-function unchecked(packages: Readonly<Record<string, Locked>>): readonly string[] {
-  return Object.keys(packages).filter((name) => name !== '' && packages[name]?.integrity === undefined);
-}
-
-it('every locked package has a hash', () => {
-  const packages: Readonly<Record<string, object>> = lockfile.packages;
-  expect(unchecked(packages)).toEqual([]);
-});
-
-it('control: a package without a hash is found', () => {
-  expect(unchecked({ '': {}, a: { integrity: 'sha512-x' }, b: {} })).toEqual(['b']);
-});
-
-/** Packages with binaries for each platform, and their headers. They do not fit into the archive of this package. */
-const INSTALLED_APART = ['node_modules/better-sqlite3', 'node_modules/node-addon-api'];
-
-/** Returns the packages that a user gets in a version that this repository did not test. */
-function floating(packages: Readonly<Record<string, Locked>>): readonly string[] {
-  return Object.keys(packages).filter((name) => {
-    const { dev, inBundle } = packages[name] ?? {};
-    return name !== '' && dev !== true && inBundle !== true && !INSTALLED_APART.includes(name);
-  });
-}
-
-it('the tested versions are in the package, and the others are exact', () => {
-  const packages: Readonly<Record<string, object>> = lockfile.packages;
-  expect(floating(packages)).toEqual([]);
+it('all dependencies but better-sqlite3 are in the package, and all versions are exact', () => {
   const { 'better-sqlite3': sqlite, ...bundled } = manifest.dependencies;
   expect(manifest.bundleDependencies).toEqual(Object.keys(bundled));
   for (const version of [sqlite, ...Object.values(bundled)]) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
-});
-
-it('control: a package outside the bundle is found', () => {
-  const a = 'node_modules/a';
-  expect(floating({ '': {}, [a]: {}, b: { dev: true }, c: { inBundle: true } })).toEqual([a]);
 });
 
 interface Component {

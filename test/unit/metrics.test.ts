@@ -143,11 +143,6 @@ describe('the metrics', () => {
     expect(samples.filter(({ name }) => name.startsWith('vault_tls_'))).toEqual([]);
   });
 
-  it('show no time of a backup before the first one', async () => {
-    const text = await measured({ backedUpAt: undefined }).text();
-    expect(samplesOf(text).filter(({ name }) => name.startsWith('vault_backup_'))).toEqual([]);
-  });
-
   it('of a vault that cannot be read still have the requests, and are not ready', async () => {
     const failing = measured();
     failing.watchVault(() => Promise.reject(new Error('locked')));

@@ -66,28 +66,6 @@ describe.runIf(process.platform !== 'win32')('a file with a secret', () => {
     expect((await readSmallFile('--tls-cert', file)).toString()).toBe('secret');
   });
 
-  it.runIf(process.getuid?.() === 0)(
-    'of root is read by a group of this process, as Kubernetes mounts it',
-    async () => {
-      const file = path.join(temporaryFolder(onTestFinished), 'file');
-      writeFileSync(file, 'secret');
-      const [group = 0] = process.getgroups?.() ?? [];
-      const read = async (gid: number, mode: number) => {
-        chownSync(file, 0, gid);
-        chmodSync(file, mode);
-        return (await readSecretFile('--key-file', file)).toString();
-      };
-      expect(await read(group, 0o440)).toBe('secret');
-      for (const [gid, mode] of [
-        [FOREIGN_GROUP, 0o440],
-        [group, 0o444],
-        [group, 0o460],
-      ] as const) {
-        await expect(read(gid, mode)).rejects.toMatchObject({ code: 'file_unsafe', message: `${file} ${OTHERS}` });
-      }
-    },
-  );
-
   it.runIf(process.getuid?.() === 0)('of another user is rejected even for root', async () => {
     const file = path.join(temporaryFolder(onTestFinished), 'file');
     writeFileSync(file, 'secret', { mode: 0o600 });

@@ -18,11 +18,7 @@ export async function devText(format: Format, ready: Ready, keys: DevKeys, heade
 }
 
 /** Returns the URL, the keys, the console's link, the ids of seeded records, and a command to paste into a shell. */
-export function devBanner(
-  { url, seed, ui }: Pick<Ready, 'url' | 'seed' | 'ui'>,
-  keys: DevKeys,
-  headerPrefix: string,
-): string {
+function devBanner({ url, seed, ui }: Pick<Ready, 'url' | 'seed' | 'ui'>, keys: DevKeys, headerPrefix: string): string {
   const rows = Object.entries({ url, ...keys, ...(ui !== undefined && { ui }) }).map(
     ([name, value]) => `${name.padEnd(16)}${value}`,
   );
