@@ -11,7 +11,7 @@ let daemon: Awaited<ReturnType<typeof startServe>> | undefined;
 
 /** Moves the product's files away once the daemon listens, as an update does. */
 beforeAll(async () => {
-  daemon = await startServe(cwd, ['--dev', '--file', 'vault.db'], bin);
+  daemon = await startServe(cwd, ['--dev', '--file', 'vault.db'], { bin });
   renameSync(path.join(product, 'dist'), path.join(product, 'gone'));
 });
 
