@@ -160,13 +160,3 @@ describe.runIf(posix)('--log-file', () => {
     expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost', STOPPING]);
   });
 });
-
-it.each([
-  [['--log-file', 'none/log'], '--log-file: none/log cannot be opened (ENOENT)'],
-  [['--log-file', '-'], '--log-file: - is standard output; the flag needs a file path'],
-  [['--log-file', 'log', '--no-log'], '--log-file needs the log, which --no-log (VAULT_LOG) turns off'],
-])('rejects %j', async (words, message) => {
-  const ended = await place.vault(['serve', '--file', 'v.db', '--port', '0', ...words]);
-  expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
-  expect(ended.stderr.split('\n')[0]).toBe(`vault: ${message}`);
-});
