@@ -103,18 +103,6 @@ it('sets that wait for one that cannot be added fail with it, and later ones are
   expect(await addSet('/b/')).toBe('written');
 });
 
-it('a daemon finds a token at once in a set that another daemon has just added', async () => {
-  const [one, two] = stores;
-  const { id } = await addTenant(one);
-  for (const name of ['/x/', '/y/', '/z/']) {
-    expect(await idsIn(two, id, name)).toEqual([]);
-    const token = await add(one, id, name);
-    expect(await idsIn(two, id, name)).toEqual([token.id]);
-    expect(await two.deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
-    expect(await idsIn(one, id, name)).toEqual([]);
-  }
-});
-
 it('a set is removed with its index key, and with its tenant', async () => {
   const [one, two] = stores;
   const { id } = await addTenant(one);

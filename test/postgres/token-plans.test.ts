@@ -2,16 +2,13 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { APPLICATION_KEY_READS } from '../../src/store/postgres/application-key-rows.ts';
 import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
 import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
-import { connectStore } from '../../src/store/postgres/connect.ts';
 import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
 import type { NamedStatement } from '../../src/store/postgres/sql-client.ts';
-import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { TENANT_READS } from '../../src/store/postgres/tenant-rows.ts';
 import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
-import { createDatabase } from './create-database.ts';
-import { createTables, openClient } from './open-client.ts';
+import { createTableDatabase, openClient } from './open-client.ts';
 
 /** A node of a plan, as `EXPLAIN (FORMAT JSON)` prints it. */
 interface PlanNode {
@@ -76,10 +73,7 @@ function faultsOf(plan: PlanNode): readonly string[] {
 
 let url = '';
 beforeAll(async () => {
-  url = await createDatabase();
-  const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
-  await createTables(client);
-  await client.close();
+  url = await createTableDatabase();
 });
 
 /** Resolves to the plan that a named statement keeps when it is prepared on empty tables. */
