@@ -448,3 +448,37 @@ test('a query with invalid encoding is reported by name, after 401 and 403', asy
   expect(flawsOfProblem(response, 'invalid_request')).toEqual([]);
   expect(json(response).errors).toEqual({ id: ['is not validly percent-encoded'] });
 });
+
+describe('the order of checks holds over HTTP', () => {
+  const large = () => ' '.repeat(world.vault.limits.body + 1);
+  const gzip = ['Content-Encoding: gzip'];
+  const token = '{"type":"token","data":1,"id":"taken"}';
+
+  test.each<readonly [string, () => Sent, ProblemCode]>([
+    ['401 before all others', () => ({ key: 'nobody', type: 'text/plain', body: large() }), 'unauthenticated'],
+    ['403 before 413', () => ({ key: world.management, body: large() }), 'permission_missing'],
+    ['415 before 413', () => ({ type: 'text/plain', body: large() }), 'unsupported_media_type'],
+    ['415 for a coding', () => ({ fields: gzip, body: token }), 'unsupported_media_type'],
+    ['413', () => ({ body: large() }), 'body_too_large'],
+    ['400 for invalid UTF-8', () => ({ body: '"\u00ff"' }), 'malformed_json'],
+    ['400 for invalid JSON', () => ({ body: '{' }), 'malformed_json'],
+    ['409', () => ({ body: token }), 'token_id_taken'],
+  ])('%s', async (_name, sent, code) => {
+    await send('POST /tokens', { body: token });
+    expect(flawsOfProblem(await send('POST /tokens', sent()), code)).toEqual([]);
+  });
+
+  test.each(['GET /tokens/%zz', 'DELETE /tokens/%e0%a4/', 'GET /tokens/%?size=1'])(
+    'a path with invalid encoding is reported after 401 and 403: %s',
+    async (head) => {
+      expect((await send(head, { key: 'key_unknown' })).status).toBe(401);
+      expect((await send(head, { key: world.management })).status).toBe(403);
+      const response = await send(head);
+      expect([response.status, json(response).errors]).toEqual([400, { id: ['is not validly percent-encoded'] }]);
+    },
+  );
+
+  test.each(['GET /nowhere/%zz', 'POST /tokens/%zz'])('an unknown path is rejected without a key: %s', async (head) => {
+    expect((await send(head, { key: 'nobody' })).status).toBe(400);
+  });
+});

@@ -191,15 +191,6 @@ describe('a file that is not a vault', () => {
         stderr: `vault: <folder>/${name} was not created by \`vault serve --dev\`\nhint: serve the vault without --dev, or name another file\n`,
       });
     }
-    const restored = await run([
-      'restore',
-      `<folder>/${name}`,
-      '--file',
-      '<folder>/new.db',
-      '--key-file',
-      '<folder>/v.db.key',
-    ]);
-    expect(restored).toMatchObject({ exitCode, stdout: '', stderr: expect.stringMatching(/^vault: .*\nhint: .*\n$/) });
   });
 });
 
