@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 /** Windows has no signals. A daemon there ends with its console. */
 const posix = process.platform !== 'win32';
@@ -137,41 +137,6 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
     // After one signal, the daemon would wait for the request for most of 10 s.
     expect(performance.now() - begin).toBeLessThan(5_000);
     expect(await place.vault('doctor --file v.db')).toMatchObject({ exitCode: 0 });
-  });
-});
-
-describe.runIf(posix)('a signal with nothing to reload', { concurrent: true }, () => {
-  it.each([
-    ['SIGHUP', 'vault: nothing to reload after SIGHUP: there is no --log-file and no --tls-cert'],
-    ['SIGUSR2', 'vault: nothing to reload after SIGUSR2: there is no --log-file'],
-  ] as const)('%s: one line, and the daemon stays', async (signal, line) => {
-    const { child, port, ended, told } = await serve();
-    for (const count of [1, 2]) {
-      child.kill(signal);
-      await vi.waitFor(
-        () =>
-          expect(
-            told()
-              .split('\n')
-              .filter((one) => one === line),
-          ).toHaveLength(count),
-        5_000,
-      );
-      expect(await isRefused(port)).toBe(false);
-    }
-    child.kill('SIGTERM');
-    expect(await ended).toBe(0);
-  });
-
-  it('SIGHUP on a terminal stops the daemon', async () => {
-    const ready = place.inside('ready-terminal.json');
-    const ended = startOnTerminal(`serve --file v.db --port 0 --ready-file '${ready}'`, { cwd: place.cwd });
-    if (ended === undefined) return;
-    while (!existsSync(ready)) await sleep(20);
-    process.kill(JSON.parse(readFileSync(ready, 'utf8')).pid, 'SIGHUP');
-    const { stdout, exitCode } = await ended;
-    expect(stdout).toContain('vault: stopping after SIGHUP');
-    expect(exitCode).toBe(0);
   });
 });
 
