@@ -133,7 +133,7 @@ describe('commands without an endpoint report their own failures', () => {
 
   it('a port in use: 8', async () => {
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
-    const port = new URL(String(daemon.ready['url'])).port;
+    const port = new URL(daemon.url).port;
     const another = 'hint: choose another --port, or 0 for a free one\n';
     const commands = [
       [`serve --file v.db --port ${port}`, another],

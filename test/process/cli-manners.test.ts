@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { startRunner } from '../scripts/run-script.ts';
 import { makePlace, startOnTerminal } from './cli-fixture.ts';
+import { MORE_WORDS } from './command-words.ts';
 
 /** Two seconds are enough on an idle machine. */
 const LIMIT_MS = 5000;
@@ -62,34 +62,6 @@ describe('without a terminal no command waits for an answer', () => {
     if (ended.exitCode !== 0) expect(ended.stderr).toMatch(NEEDS);
   });
 
-  const SECOND_WORDS: Readonly<Record<string, readonly string[]>> = {
-    'tokens create': ['--type', 'token', '--data', '1'],
-    'tokens preview': ['--type', 'token', '--data', '1'],
-    'tokens patch': ['--metadata', 'a=b'],
-    'apps create': ['--name', 'n', '--type', 'public', '--permission', 'token:create'],
-    'apps update': ['--name', 'n'],
-    'apps grant': ['some-id', '--permission', 'token:read'],
-    'apps revoke': ['some-id', '--permission', 'token:read'],
-    'apps edit': ['some-id', '--name', 'n'],
-    'apps explain': ['--token', 't'],
-    'tenant update': ['--name', 'n'],
-    'tenant create': ['--name', 'n'],
-    'tenant issue-key': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
-    'tenant accept': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
-    'keys add': ['--new-key-file', 'other.key'],
-    'keys remove': ['--slot', '0'],
-    'audit prune': ['--before', '2020-01-01', '--archive', 'old.audit'],
-    move: ['--from', 'locked.db', '--to', 'moved.db'],
-    backup: ['out.db'],
-    restore: ['x.db'],
-    serve: ['--port', '0'],
-    'dev snapshot save': ['base'],
-    'dev snapshot load': ['base'],
-    'dev snapshot delete': ['base'],
-    export: ['--plaintext'],
-    import: ['rows.ndjson'],
-    'seed apply': [fileURLToPath(new URL('../recipes/seed.yaml', import.meta.url))],
-  };
   const ASKS: readonly string[] = [
     'keys remove',
     'audit prune',
@@ -123,8 +95,11 @@ describe('without a terminal no command waits for an answer', () => {
       writeFileSync(place.inside('locked.db.dev.json'), '');
       const row = ROWS.find((one) => one.cli.command.join(' ') === line);
       const file = line === 'restore' ? 'restored.db' : 'locked.db';
-      const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(SECOND_WORDS[line] ?? [])];
-      const ended = await withoutTerminal(words, { VAULT_FILE: file, VAULT_API_KEY: managementKey });
+      const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(MORE_WORDS[line] ?? [])];
+      const ended = await withoutTerminal(
+        words.map((word) => word.replace('<folder>', place.cwd)),
+        { VAULT_FILE: file, VAULT_API_KEY: managementKey },
+      );
       expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
       expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
       const asks = row?.cli.confirm !== undefined || ASKS.includes(line);

@@ -85,7 +85,7 @@ describe('vault dev clock', () => {
 
   it('removes expired tokens from a kept file, and records it in the audit', { timeout: 60_000 }, async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--file', 'kept.db']);
-    const url = String(daemon.ready['url']);
+    const url = daemon.url;
     const create = ['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'old', '--expires-at', inTime(DAY)];
     await place.vault(create, { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['private_key']) });
     const env = { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['management_key']) };
@@ -369,7 +369,7 @@ describe('vault dev snapshot on a --dev daemon', () => {
 
   it('loads into a kept file, and works without the daemon', { timeout: 60_000 }, async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--file', 'states.db']);
-    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['management_key']) };
+    const env = { VAULT_URL: daemon.url, VAULT_API_KEY: String(daemon.ready['management_key']) };
     await place.vault('dev snapshot save base', env);
     const asOwn = { ...env, VAULT_API_KEY: String(daemon.ready['private_key']) };
     await place.vault('tokens create --type token --text x --id one', asOwn);
@@ -440,7 +440,7 @@ describe('the paths of a --dev daemon', () => {
   it('do not exist without --dev, and the commands report that', { timeout: 60_000 }, async () => {
     const key = await place.init('plain');
     const daemon = await startServe(place.cwd, ['--file', 'plain.db']);
-    const url = String(daemon.ready['url']);
+    const url = daemon.url;
     for (const path of ['clock', 'faults', 'requests', 'snapshots', 'snapshots/base/load', 'reset']) {
       const response = await fetch(`${url}/dev/${path}`, { method: 'POST', headers: { 'svc-api-key': key } });
       expect([response.status, await codeOf(response)]).toEqual([404, 'route_not_found']);

@@ -11,7 +11,7 @@ it('a public key that is denied 2,000 times adds about a hundred entries to the 
   const made = await place.vault('apps create --name web --type public --permission token:create --field key', env);
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
   const headers = { 'svc-api-key': made.stdout.trim() };
-  const ask = async () => (await fetch(`${daemon.ready['url']}/tokens`, { headers })).status;
+  const ask = async () => (await fetch(`${daemon.url}/tokens`, { headers })).status;
   for (let round = 0; round < 40; round += 1) {
     expect(new Set(await Promise.all(Array.from({ length: 50 }, ask)))).toEqual(new Set([403]));
   }

@@ -46,7 +46,7 @@ describe('vault seed apply --seed', () => {
   it('over HTTP fails only for applications whose keys it cannot set', async () => {
     const { VAULT_API_KEY = '' } = await fresh('a');
     const daemon = await startServe(place.cwd, ['--file', 'a.db', '--log', 'false']);
-    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY };
+    const env = { VAULT_URL: daemon.url, VAULT_API_KEY };
     expect(await place.vault(words, env)).toMatchObject({
       exitCode: 2,
       stdout: '',

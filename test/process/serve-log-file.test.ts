@@ -35,13 +35,13 @@ async function serve(more: readonly string[] = []) {
     /** Sends requests on connections of their own. */
     async ask(count: number): Promise<void> {
       for (let i = 0; i < count; i += 1) {
-        await fetch(`${served.ready['url']}/livez`, { headers: { connection: 'close' } });
+        await fetch(`${served.url}/livez`, { headers: { connection: 'close' } });
       }
     },
     /** Sends a request that needs the file. Resolves to its status. */
     async error(): Promise<number> {
       const headers = { connection: 'close', 'svc-api-key': management, 'svc-trace-id': 'here' };
-      return (await fetch(`${served.ready['url']}/tokens`, { headers })).status;
+      return (await fetch(`${served.url}/tokens`, { headers })).status;
     },
     /** Sends SIGUSR2, and waits for the line that it causes. */
     async reopen(): Promise<readonly string[]> {
