@@ -2,27 +2,17 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { MAX_SET_NUMBER } from '../../src/store/rows/container-sets.ts';
-import {
-  addTenant,
-  blind,
-  ENTRY,
-  HEADER,
-  indexes,
-  NOW,
-  tokenRecord,
-  tombstoneOf,
-} from '../conformance/store-fixtures.ts';
+import { addTenant, blind, ENTRY, indexes, NOW, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
-import { openTwice } from './open-twice.ts';
+import { openTwoStores } from './open-twice.ts';
 import { transactionOf } from './write-of.ts';
 
 let stores: readonly [Store, Store];
 let url: string;
 beforeAll(async () => {
   url = await createDatabase();
-  const options = { insecure: true };
-  stores = await openTwice(`${url}?sslmode=disable`, HEADER, async () => undefined, options);
+  stores = await openTwoStores(url);
 });
 afterAll(() => Promise.all(stores.map((each) => each.close())));
 

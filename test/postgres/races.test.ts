@@ -25,7 +25,7 @@ import {
   tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
-import { openTwoStores } from './open-stores.ts';
+import { openTwoStores } from './open-twice.ts';
 
 // Changes through two stores on one database, as two daemons make them.
 

@@ -16,7 +16,7 @@ import {
 } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
-import { openTwoStores } from './open-stores.ts';
+import { openTwoStores } from './open-twice.ts';
 
 const OPTIONS = { deduplicate: false, now: NOW };
 
