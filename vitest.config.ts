@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const SLOW = [
   'conformance/store-postgres',
   'contract/openapi',
-  'process/access-matrix',
   'process/cli-manners',
   'process/exec',
   'scripts/scripts',
@@ -38,9 +37,7 @@ const LONG = [
   'conformance/store-postgres-alone',
   'postgres/interrupted-prune',
   'postgres/prune-beside',
-  'postgres/two-daemons',
   'process/certificate-under-load',
-  'process/kill-at-steps',
   'unit/explain-random',
 ].map((name) => `test/${name}.test.ts`);
 

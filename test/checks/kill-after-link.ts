@@ -3,7 +3,7 @@ import { CheckFailure } from './check.ts';
 import { createSteppedVault, demand, IDS, type SteppedVault, TOKENS } from './kill-steps-vault.ts';
 
 /** A command that gives a finished file its name by a hard link, and then removes the first name. */
-export interface LinkCase {
+interface LinkCase {
   readonly what: string;
   /** The hard link after which the command is killed. */
   readonly link: number;
@@ -17,7 +17,7 @@ export interface LinkCase {
 const KEY = ['--key-file', 'vault.db.key'] as const;
 const MOVE = ['move', '--from', 'vault.db', '--to', 'new.db', ...KEY] as const;
 
-export const LINK_CASES: readonly LinkCase[] = [
+const LINK_CASES: readonly LinkCase[] = [
   { what: 'init', link: 1, words: ['init', '--file', 'new.db', ...KEY], made: 'new.db' },
   { what: 'restore', link: 1, words: ['restore', 'copy.db', '--file', 'new.db', ...KEY], made: 'new.db' },
   { what: 'backup', link: 1, words: ['backup', 'new.db', ...KEY], made: 'new.db' },
@@ -29,7 +29,7 @@ export const LINK_CASES: readonly LinkCase[] = [
  * Kills a command between the link and the unlink. The new file then has two names; the next command on it must remove
  * the other one and succeed. `afterKill` is for the control.
  */
-export async function killAfterLink(
+async function killAfterLink(
   { link, words, made, next }: LinkCase,
   afterKill: (vault: SteppedVault) => void = () => undefined,
 ): Promise<void> {
@@ -57,9 +57,16 @@ export async function killAfterLink(
   }
 }
 
-/** Gives the file a name that no command leaves. */
-export async function killAndLink(one: LinkCase): Promise<void> {
-  await killAfterLink(one, (vault) => linkSync(vault.inside(one.made), vault.inside('other.db')));
+/** The control: gives the file a name that no command leaves, which the next command must refuse. */
+async function killAndLink(one: LinkCase): Promise<void> {
+  const refused = killAfterLink(one, (vault) => linkSync(vault.inside(one.made), vault.inside('other.db')));
+  const message = await refused.then(
+    () => 'nothing',
+    (error: Error) => error.message,
+  );
+  if (!/names of the same file|was moved away|is not empty/.test(message)) {
+    throw new CheckFailure(`${one.what}: another name of the file was answered with ${message}`);
+  }
 }
 
 export async function killEachAfterLink(): Promise<number> {
@@ -67,6 +74,7 @@ export async function killEachAfterLink(): Promise<number> {
     await killAfterLink(one).catch((error: unknown) => {
       throw error instanceof CheckFailure ? new CheckFailure(`${one.what}: ${error.message}`) : error;
     });
+    await killAndLink(one);
   }
   return LINK_CASES.length;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { callVault } from '../unit/vault-admin-fixture.ts';
-import { between, SOUND, serve, servedStore } from './served-store.ts';
+import { between, serve, servedStore } from './served-store.ts';
 
 const [OK, REFUSED] = [{ status: 200 }, { status: 500 }];
 
@@ -71,17 +71,4 @@ it('a closed tenant is named, the others are served, and an acceptance opens it 
   ).toMatchObject({
     body: { data: [{ entity_type: 'tenant', entity_id: closed }] },
   });
-});
-
-it('an acceptance counts tokens and tombstones as they are', async () => {
-  const vault = await servedStore();
-  const [closed = ''] = (await vault.daemon.listTenants()).tenants.map(({ id }) => id);
-  const accept = () => vault.withAdmin(async (admin) => (await admin.compareTenant(closed)).accept());
-  await expect(accept()).rejects.toMatchObject({ code: 'conflict' });
-  await vault.query("DELETE FROM vault.token WHERE id = 'one-9'");
-  expect(await vault.daemon.check()).toEqual([expect.stringMatching(/one-9 .* removed outside the vault/)]);
-  await accept();
-  expect(await vault.daemon.check()).toEqual([]);
-  await vault.prune('later', await between());
-  expect(await vault.doctor()).toMatchObject(SOUND);
 });

@@ -2,27 +2,17 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { MAX_SET_NUMBER } from '../../src/store/rows/container-sets.ts';
-import {
-  addTenant,
-  blind,
-  ENTRY,
-  HEADER,
-  indexes,
-  NOW,
-  tokenRecord,
-  tombstoneOf,
-} from '../conformance/store-fixtures.ts';
+import { addTenant, blind, ENTRY, indexes, NOW, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
-import { openTwice } from './open-twice.ts';
+import { openTwoStores } from './open-twice.ts';
 import { transactionOf } from './write-of.ts';
 
 let stores: readonly [Store, Store];
 let url: string;
 beforeAll(async () => {
   url = await createDatabase();
-  const options = { insecure: true };
-  stores = await openTwice(`${url}?sslmode=disable`, HEADER, async () => undefined, options);
+  stores = await openTwoStores(url);
 });
 afterAll(() => Promise.all(stores.map((each) => each.close())));
 
@@ -101,18 +91,6 @@ it('sets that wait for one that cannot be added fail with it, and later ones are
   const added = ['/a/', '/b/', '/c/'].map((name) => addSet(name).catch((error: Error) => error.message));
   expect(await Promise.all(added)).toEqual(['no database', 'no database', 'no database']);
   expect(await addSet('/b/')).toBe('written');
-});
-
-it('a daemon finds a token at once in a set that another daemon has just added', async () => {
-  const [one, two] = stores;
-  const { id } = await addTenant(one);
-  for (const name of ['/x/', '/y/', '/z/']) {
-    expect(await idsIn(two, id, name)).toEqual([]);
-    const token = await add(one, id, name);
-    expect(await idsIn(two, id, name)).toEqual([token.id]);
-    expect(await two.deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
-    expect(await idsIn(one, id, name)).toEqual([]);
-  }
 });
 
 it('a set is removed with its index key, and with its tenant', async () => {

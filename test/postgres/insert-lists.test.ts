@@ -12,7 +12,7 @@ import {
   NOW,
   tokenRecord,
 } from '../conformance/store-fixtures.ts';
-import { openTwoStores } from './open-stores.ts';
+import { openTwoStores } from './open-twice.ts';
 
 /** A token of a random list. */
 interface Drawn {

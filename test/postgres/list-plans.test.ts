@@ -13,6 +13,7 @@ import { PRESENTED_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/tok
 import type { Fragment } from '../../src/store/rows/fragment.ts';
 import type { TokenQuery } from '../../src/store/rows/token-query.ts';
 import { createDatabase } from './create-database.ts';
+import { nodesIn, visitsOf } from './plan-nodes.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 /** The number of tokens in each of two tenants. */
@@ -57,32 +58,12 @@ const TEXTS = [
     FROM vault.token GROUP BY 1, 2`,
 ];
 
-interface Node {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly 'Actual Rows'?: number;
-  readonly 'Actual Loops'?: number;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly Plans?: readonly Node[];
-}
-
 interface Explained {
   /** The indexes of tokens that the statement reads; `Seq Scan` for a table without one. */
   readonly scans: readonly string[];
   /** The number of rows and entries that it reads there. */
   readonly read: number;
   readonly rows: readonly Row[];
-}
-
-function nodesOf(node: Node): readonly Node[] {
-  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-}
-
-function readBy(node: Node): number {
-  const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 0, 'Rows Removed by Filter': removed = 0 } = node;
-  // PostgreSQL 18 rounds the rows of a loop to hundredths.
-  return Math.round((rows + removed) * loops);
 }
 
 interface Case {
@@ -150,15 +131,13 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
     const [[plans] = []] = await client.run({ text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}` }, values);
     const rows = await client.run({ text }, values);
     await client.commit();
-    const [plan] = plans as readonly { readonly Plan: Node }[];
-    const nodes = plan === undefined ? [] : nodesOf(plan.Plan);
-    const scans = nodes.filter(
+    const scans = nodesIn(plans).filter(
       (node) =>
         node['Actual Loops'] !== 0 && /^token(?!_count)/.test(node['Index Name'] ?? node['Relation Name'] ?? ''),
     );
     return {
       scans: [...new Set(scans.map((node) => node['Index Name'] ?? node['Node Type']))].sort(),
-      read: scans.reduce((sum, node) => sum + readBy(node), 0),
+      read: scans.reduce((sum, node) => sum + visitsOf(node), 0),
       rows,
     };
   }

@@ -66,6 +66,7 @@ it('moves a file to a database and back', async () => {
   const { folder, file, apiKey } = await everyKind();
   const store = await newStore();
   const tokens = 32;
+  const events = await actionsOf({ file });
   const moved = await moveVault({ from: { file }, to: store }, MOVE);
   expect(moved).toMatchObject({ tenants: 1, applications: 2, tokens });
   expect(readdirSync(folder)).toEqual(['vault.db.moved']);
@@ -81,6 +82,10 @@ it('moves a file to a database and back', async () => {
   expect(await check({ file: back })).toMatchObject({ ok: true, findings: [], checked: { tokens } });
   expect(await data({ file: back }, apiKey, 'token-1')).toBe('changed');
   expect(existsSync(`${back}.moving`)).toBe(false);
+  // The audit keeps its rows and their links.
+  const actions = await actionsOf({ file: back });
+  expect(actions.slice(0, events.length)).toEqual(events);
+  expect(actions.filter((action) => action === 'moveVault')).toHaveLength(2);
   const again = await newStore();
   await moveVault({ from: { file: back }, to: again }, { ...MOVE, keepSource: true });
   expect(await setsOf(again)).toEqual(sets);
@@ -143,19 +148,6 @@ const actionsOf = async (location: VaultLocation) => {
     await admin.close();
   }
 };
-
-it('keeps the rows of the audit and their links, in both directions', async () => {
-  const { folder, file, apiKey } = await everyKind();
-  const [first, second] = [await newStore(), await newStore()];
-  const events = await actionsOf({ file });
-  await moveVault({ from: { file }, to: first }, MOVE);
-  await moveVault({ from: first, to: second }, MOVE);
-  const moved = { file: join(folder, 'moved-back.db') };
-  expect(await moveVault({ from: second, to: moved }, MOVE)).toMatchObject({ tokens: 32 });
-  expect(await check(moved)).toMatchObject({ ok: true, findings: [] });
-  expect(await actionsOf(moved)).toEqual([...events, 'moveVault', 'moveVault', 'moveVault']);
-  expect(await data(moved, apiKey, 'token-1')).toBe('changed');
-});
 
 it('refuses an audit that lacks a row', async () => {
   const { folder, file, apiKey } = await everyKind();
@@ -368,9 +360,10 @@ const serves = (location: VaultLocation) =>
     () => false,
   );
 
+/** Each step with each kind of target and each way to go on. Check 29 of the store kills at other times, too. */
 const KILLS = (['makeCopy', 'leave', 'finishCopy'] as const).flatMap((name) =>
   [false, true].flatMap((isAfter) =>
-    ['file', 'store'].flatMap((kind) => [false, true].map((aborts) => [name, isAfter, kind, aborts] as const)),
+    ['file', 'store'].map((kind) => [name, isAfter, kind, (kind === 'file') === isAfter] as const),
   ),
 );
 

@@ -3,6 +3,7 @@ import { connectStore } from '../../src/store/postgres/connect.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { createDatabase } from './create-database.ts';
 
 /** Opens a connection for the rest of the test. */
 export async function openClient(url: string, timeout = 5000): Promise<SqlClient> {
@@ -15,4 +16,13 @@ export async function openClient(url: string, timeout = 5000): Promise<SqlClient
 export async function createTables(client: SqlClient): Promise<void> {
   const texts = ['BEGIN', ...schemaStatements('vault')];
   await Promise.all([...texts.map((text) => client.run({ text })), client.commit()]);
+}
+
+/** Creates a database with the tables of a vault in the schema `vault`. Returns its URL. */
+export async function createTableDatabase(): Promise<string> {
+  const url = await createDatabase();
+  const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
+  await createTables(client);
+  await client.close();
+  return url;
 }

@@ -6,7 +6,6 @@ import {
   entry,
   everything,
   FIRST_PAGE,
-  HEADER,
   indexes,
   NOW,
   nextId,
@@ -15,7 +14,7 @@ import {
 } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
-import { openTwice } from './open-twice.ts';
+import { openTwoStores } from './open-twice.ts';
 
 // Changes of tokens that wait together share a statement. It skips the tokens that it refuses.
 
@@ -23,8 +22,7 @@ let url: string;
 let stores: readonly [Store, Store];
 beforeAll(async () => {
   url = await createDatabase();
-  const options = { insecure: true };
-  stores = await openTwice(`${url}?sslmode=disable`, HEADER, async () => undefined, options);
+  stores = await openTwoStores(url);
 });
 afterAll(() => Promise.all(stores.map((store) => store.close())));
 

@@ -1,21 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { TokenRecord } from '../../src/core/ports.ts';
-import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
-import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blindText } from '../../src/store/postgres/uuid-text.ts';
 import { blind, ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
-import { createDatabase } from './create-database.ts';
-import { createTables, openClient } from './open-client.ts';
+import { createTableDatabase, openClient } from './open-client.ts';
 import { workOf, writeOf } from './write-of.ts';
 
 let url: string;
 beforeAll(async () => {
-  url = await createDatabase();
-  const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
-  await createTables(client);
-  await client.close();
+  url = await createTableDatabase();
 });
 
 async function addToken({ run }: SqlClient): Promise<TokenRecord> {

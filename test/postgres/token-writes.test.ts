@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/core/ports.ts';
-import type { StoredReply } from '../../src/core/reply-ports.ts';
+import type { Store, TokenRecord } from '../../src/core/ports.ts';
 import {
   addTenant,
   addToken,
@@ -11,17 +10,22 @@ import {
   NOW,
   nextId,
   sealed,
+  sweep,
   tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
-import { openTwoStores } from './open-stores.ts';
+import { createDatabase } from './create-database.ts';
+import { openClient } from './open-client.ts';
+import { openTwoStores } from './open-twice.ts';
 
 const OPTIONS = { deduplicate: false, now: NOW };
 
+let url: string;
 let stores: readonly [Store, Store];
 let store: Store;
 beforeAll(async () => {
-  stores = await openTwoStores();
+  url = await createDatabase();
+  stores = await openTwoStores(url);
   [store] = stores;
 });
 afterAll(() => Promise.all(stores.map((each) => each.close())));
@@ -40,13 +44,6 @@ describe('a write', () => {
     expect(await store.deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(false);
     expect(await store.resealTokens(tenantId, [{ before: token, after: token }])).toBe(0);
     await store.markActive(tenantId, [token.id], MONTH);
-  });
-
-  it('rejects a list under an older index key', async () => {
-    const { id } = await addTenant(store);
-    const token = tokenRecord(id, { index_key_id: 1 });
-    const inserting = store.insertTokens([{ token, indexes: indexes('x'), deduplicate: false }], NOW, ENTRY);
-    await expect(inserting).rejects.toMatchObject({ code: 'write_conflict' });
   });
 
   it.each(['a\0', '\ud83d'])('of the id %j, which no column can hold, finds no token', async (name) => {
@@ -74,27 +71,6 @@ describe('a write', () => {
       expect(row.indexes.map((each) => Buffer.from(each))).toEqual([f, o, c].map((each) => Buffer.from(each)));
     }
   });
-
-  it('conflicts with a used idempotency key only if it would change something', async () => {
-    const { id: tenant_id } = await addTenant(store);
-    const reply: StoredReply = {
-      tenant_id,
-      application_id: nextId(),
-      key_hash: sealed('key', 32),
-      request_hash: sealed('request', 32),
-      created_at: NOW,
-      key_id: 1,
-      sealed: sealed('reply'),
-    };
-    const audit = { ...ENTRY, reply };
-    const token = tokenRecord(tenant_id);
-    await store.insertToken(token, indexes('x'), OPTIONS, audit);
-    const next = { ...token, revision: 2 };
-    expect(await store.replaceToken(next, indexes('y'), { revision: 7, now: NOW }, audit)).toBe(false);
-    const replacing = store.replaceToken(next, indexes('y'), { revision: 1, now: NOW }, audit);
-    await expect(replacing).rejects.toMatchObject({ code: 'write_conflict' });
-    expect(await store.findToken(tenant_id, token.id, NOW)).toMatchObject({ revision: 1 });
-  });
 });
 
 describe('a batch of stale tokens', () => {
@@ -106,5 +82,26 @@ describe('a batch of stale tokens', () => {
     expect([first.tokens.map((token) => token.id), first.next]).toEqual([['a', 'b'], 'b']);
     const second = await store.findStaleTokens(id, current, 'b', 10);
     expect([second.tokens.map((token) => token.id), second.next]).toEqual([['c'], undefined]);
+  });
+});
+
+describe('a sweep of tokens', () => {
+  it.each([
+    ['type', 99],
+    ['expires_at', -(2 ** 53)],
+    ['revision', 2 ** 60],
+  ])('finds a row with an impossible %s, without a record', async (column, value) => {
+    const { id } = await addTenant(store);
+    const tokens: TokenRecord[] = [];
+    for (let at = 0; at < 3; at += 1) tokens.push(await addToken(store, id, { expires_at: NOW - 1 }));
+    const name = tokens[0]?.id ?? '';
+    const client = await openClient(url);
+    const [[sound] = []] = await client.run({ text: `SELECT ${column} FROM vault.token WHERE id = $1` }, [name]);
+    const set = { text: `UPDATE vault.token SET ${column} = $2 WHERE id = $1` };
+    await client.run(set, [name, value]);
+    const found = await store.findExpired('token', NOW, 10, new Set());
+    expect(found.map(({ record }) => record?.id).toSorted()).toEqual([tokens[1]?.id, tokens[2]?.id, undefined]);
+    await client.run(set, [name, Number(sound)]);
+    expect(await sweep(store, NOW)).toBe(3);
   });
 });

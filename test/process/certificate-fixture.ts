@@ -29,7 +29,7 @@ export function certificatePlace() {
     write(CERT, CERT_KEY);
     const served = await startServe(place.cwd, [...TLS, ...more]);
     onTestFinished(async () => void (await served.stop()));
-    const url = new URL(String(served.ready['url']));
+    const url = new URL(served.url);
     const lines = () => served.told().split('\n').slice(1, -1);
     return {
       ...served,

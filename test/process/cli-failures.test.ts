@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { chmodSync, copyFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../src/contract/faults.ts';
@@ -132,21 +131,9 @@ it('lists the other tenants beside a damaged one, in every form', async () => {
 describe('commands without an endpoint report their own failures', () => {
   it.each(failures('elsewhere'))('$what: $exitCode', check);
 
-  it('a daemon that is not ready in time: 8', async () => {
-    const server = createServer((_request, response) => response.writeHead(503).end());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-    const ran = await place.vault(`wait --url ${url} --timeout 2s`);
-    expect(ran).toMatchObject({ exitCode: 8, stdout: '' });
-    expect(ran.stderr.split('\n')[0]).toBe(`vault: ${url} was not ready within 2s: it answers 503`);
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-
   it('a port in use: 8', async () => {
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
-    const port = new URL(String(daemon.ready['url'])).port;
+    const port = new URL(daemon.url).port;
     const another = 'hint: choose another --port, or 0 for a free one\n';
     const commands = [
       [`serve --file v.db --port ${port}`, another],
@@ -159,30 +146,5 @@ describe('commands without an endpoint report their own failures', () => {
       expect(ran.stderr).toBe(`vault: port ${port} on 127.0.0.1 is in use\n${hint}`);
     }
     expect(await daemon.stop()).toBe(0);
-  });
-
-  it('--key-out writes the API key only to the file', async () => {
-    const words = ['tenant', 'create', '--file', 'v.db', '--name', 'second', '--key-out', 'second.key'];
-    const made = await place.vault(words);
-    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
-    const key = readFileSync(place.inside('second.key'), 'utf8').trim();
-    expect(key).toMatch(/^key_\w+$/);
-    expect(made.stdout).not.toContain(key);
-    const { tenant, application } = JSON.parse(made.stdout);
-    expect(application).not.toHaveProperty('key');
-    const env = { VAULT_FILE: 'v.db' };
-    expect(await place.vault('tenant get -q --api-key-file second.key', env)).toMatchObject({
-      stdout: `${tenant.id}\n`,
-    });
-    const issued = await place.vault(
-      ['tenant', 'issue-key', '--tenant', tenant.id, '--key-out', 'third.key', '--field', 'tenant_id'],
-      env,
-    );
-    expect(issued).toMatchObject({ stdout: `${tenant.id}\n`, exitCode: 0 });
-    expect(await place.vault('tenant get -q --api-key-file third.key', env)).toMatchObject({
-      stdout: `${tenant.id}\n`,
-    });
-    const list = await place.vault('tenant list --field data[1].name', env);
-    expect(list).toMatchObject({ stdout: 'second\n' });
   });
 });

@@ -97,22 +97,6 @@ describe('a file or folder whose mode forbids it', () => {
   });
 });
 
-describe('a missing secret file: 2, with its flag', () => {
-  const FLAGS = [
-    ['--key-file', ['doctor', '--file', 'v.db']],
-    ['--passphrase-file', ['doctor', '--file', 'v.db']],
-    ['--new-passphrase-file', ['keys', 'add', ...on('v.db')]],
-    ['--api-key-file', ['usage', ...on('v.db')]],
-  ] as const;
-
-  it.each(FLAGS)('%s', async (flag, words) => {
-    expect(await runObeying([], [...words, flag, 'none'])).toEqual({
-      exitCode: 2,
-      stderr: told(`${flag}: none cannot be read (ENOENT)`),
-    });
-  });
-});
-
 describe('a file that another process holds', () => {
   it('is awaited, then 8: busy for a writer, locked for a reader', { timeout: 60_000 }, async () => {
     const [written, held] = [copyInto('written'), copyInto('held')];
@@ -141,13 +125,6 @@ describe('a file that another process holds', () => {
     }
     expect(await runObeying([], ['tenant', 'create', '--name', 'n', ...on(written)])).toMatchObject({ exitCode: 0 });
   });
-});
-
-it('restore of a missing backup names the backup: 2', async () => {
-  const stderr = told('there is no file no.db', 'name a backup');
-  for (const file of ['new.db', 'v.db']) {
-    expect(await runObeying([], ['restore', 'no.db', '--file', file])).toEqual({ exitCode: 2, stderr });
-  }
 });
 
 describe('a folder that was removed under the shell', () => {

@@ -1,233 +1,174 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
-import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
+import { type Command, cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { CERT, CERT_KEY, NEXT_CERT } from './http-certificate.ts';
 
 const posix = process.platform !== 'win32';
 
 let place: Place;
-let cwd: string;
-let vault: Place['vault'];
 beforeEach(() => {
   place = makePlace(onTestFinished);
-  ({ cwd, vault } = place);
 });
 
-const inside = (name: string) => path.join(cwd, name);
-const mode = (name: string) => statSync(inside(name)).mode & 0o777;
-
-describe('vault init', () => {
-  it('creates the file, its key and a tenant whose key works', async () => {
-    const made = await vault('init --tenant acme');
-    const stderr = expect.stringMatching(/^vault: .\/vault.db.key is in the vault's folder: .*\nhint: .*\n$/);
-    expect(made).toMatchObject({ exitCode: 0, stderr });
-    const { file, tenant, application } = JSON.parse(made.stdout);
-    expect(file).toBe('./vault.db');
-    expect(tenant.name).toBe('acme');
-    expect(application).toMatchObject({ type: 'management', tenant_id: tenant.id });
-    expect(readFileSync(inside('vault.db.key'))).toHaveLength(32);
-    if (posix) expect([mode('vault.db'), mode('vault.db.key')]).toEqual([0o600, 0o600]);
-    expect(await vault('tenant get --field name', { VAULT_API_KEY: application.key })).toMatchObject({
-      stdout: 'acme\n',
-    });
-  });
-
-  it('never touches an existing file', async () => {
-    writeFileSync(inside('vault.db'), 'mine');
-    expect(await vault('init')).toMatchObject({ exitCode: 6, stdout: '', stderr: expect.stringContaining('exists') });
-    expect(readFileSync(inside('vault.db'), 'utf8')).toBe('mine');
-    expect(readdirSync(cwd)).toEqual(['vault.db']);
-  });
-
-  it('leaves nothing behind when it fails', async () => {
-    mkdirSync(inside('keys'));
-    const failed = await vault('init --file no/such/folder/v.db --key-file keys/k');
-    expect(failed).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(readdirSync(inside('keys'))).toEqual([]);
-  });
-
-  it('accepts a passphrase, and rejects a short or wrong one', async () => {
-    writeFileSync(inside('short'), 'short\n', { mode: 0o600 });
-    writeFileSync(inside('pass'), 'correct horse battery\n', { mode: 0o600 });
-    writeFileSync(inside('wrong'), 'incorrect horse battery\n', { mode: 0o600 });
-    expect(await vault('init --passphrase-file short')).toMatchObject({ exitCode: 2 });
-    expect(await vault('init --passphrase-file pass')).toMatchObject({ exitCode: 0 });
-    expect(existsSync(inside('vault.db.key'))).toBe(false);
-    const list = ['tenant', 'list', '--field', 'data[0].name'];
-    expect(await vault([...list, '--passphrase-file', 'pass'])).toMatchObject({ exitCode: 0, stdout: 'default\n' });
-    expect(await vault(list, { VAULT_PASSPHRASE_FILE: 'wrong' })).toMatchObject({ exitCode: 10 });
-    expect(await vault([...list, '--passphrase-file', '-'], {}, 'correct horse battery')).toMatchObject({
-      exitCode: 0,
-    });
-    const unnamed = await vault(list);
-    expect(unnamed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--passphrase-file') });
-  });
-
-  it.each([
-    ['a bad field', ['--field', 'application.kye']],
-    ['an empty name', ['--tenant', '']],
-    ['two credentials', ['--key-file', 'a', '--passphrase-file', 'b']],
-  ])('rejects %s before it creates anything', async (_what, words) => {
-    expect(await vault(['init', ...words])).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(readdirSync(cwd)).toEqual([]);
-  });
-
-  it('rejects a key file of the wrong size', async () => {
-    writeFileSync(inside('k'), 'too short', { mode: 0o600 });
-    expect(await vault('init --key-file k')).toMatchObject({ exitCode: 10 });
-  });
-});
-
-describe('vault serve', () => {
-  it('serves, prints its URL, and stops cleanly', async () => {
-    await vault('init');
-    const daemon = await startServe(cwd, ['--log', 'false']);
-    expect(daemon.ready).toEqual({
-      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
-      pid: expect.any(Number),
-      version: expect.any(String),
-    });
-    if (posix) expect(mode('ready.json')).toBe(0o600);
-    expect(await vault(['wait', '--timeout', '5s', '--url', String(daemon.ready['url'])])).toMatchObject({
-      exitCode: 0,
-      stderr: '',
-    });
-    expect(await daemon.stop()).toBe(0);
-    expect(existsSync(inside('ready.json'))).toBe(false);
-  });
-
-  it.skipIf(!posix)('listens on a socket with another header prefix', async () => {
-    const made = JSON.parse((await vault('init')).stdout);
-    const daemon = await startServe(cwd, ['--socket', inside('s'), '--header-prefix', 'ABC']);
-    const env = { VAULT_URL: `unix:${inside('s')}`, VAULT_HEADER_PREFIX: 'ABC', VAULT_API_KEY: made.application.key };
-    expect(daemon.ready['url']).toBe(env.VAULT_URL);
-    expect(await vault('tenant get -q', env)).toMatchObject({ stdout: `${made.tenant.id}\n` });
-    expect(await vault('tenant get -q', { ...env, VAULT_HEADER_PREFIX: 'SVC' })).toMatchObject({ exitCode: 4 });
-    expect(await daemon.stop()).toBe(0);
-  });
-
-  it('reads its limits from flags', async () => {
-    const daemon = await startServe(cwd, ['--dev', '--max-body', '1KiB']);
-    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['private_key']) };
-    const create = ['tokens', 'create', '--type', 'token', '--text', '-', '-q'];
-    expect(await vault(create, env, 'x'.repeat(900))).toMatchObject({ exitCode: 0 });
-    expect(await vault(create, env, 'x'.repeat(1100))).toMatchObject({ exitCode: 7 });
-    await daemon.stop();
-  });
-
-  it('fails without a vault, and on a public host without TLS', async () => {
-    expect(await vault('serve')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init') });
-    await vault('init');
-    expect(await vault('serve --host 0.0.0.0 --port 0')).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('--insecure-http'),
-    });
-  });
-});
-
-describe('vault serve --dev', () => {
-  it('prints working keys and a working curl line, and removes its files at the end', async () => {
-    const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
-      cwd,
-      env: cleanEnvironment({ TMPDIR: cwd, TEMP: cwd, TMP: cwd }),
-    });
-    let stdout = '';
-    const ended = new Promise((resolve) => child.on('close', resolve));
-    await new Promise<void>((resolve) => {
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        stdout += text;
-        if (/^curl .*\n$/m.test(stdout)) resolve();
-      });
-      child.on('close', () => resolve());
-    });
-    const rows = Object.fromEntries(stdout.split('\n').map((line) => line.split(/ +/, 2)));
-    const env = (key: string) => ({ VAULT_URL: rows.url, VAULT_API_KEY: rows[key] });
-    expect(await vault('tenant get -q', env('management_key'))).toMatchObject({ stdout: `${rows.tenant_id}\n` });
-    expect(await vault('tokens create --type token --text x --field created_at', env('private_key'))).toMatchObject({
-      exitCode: 0,
-    });
-    if (posix) {
-      const answer = execFileSync('sh', ['-c', /^curl .*$/m.exec(stdout)?.[0] ?? 'false'], { encoding: 'utf8' });
-      expect(JSON.parse(answer)).toMatchObject({ type: 'card', data: { number: 'XXXXXXXXXXXX4242' } });
-    }
-    expect(readdirSync(cwd)).toHaveLength(1);
-    child.kill('SIGTERM');
-    expect(await ended).toBe(posix ? 0 : null);
-    if (posix) expect(readdirSync(cwd)).toEqual([]);
-  });
-
-  it('keeps a named file, and prints the same keys the next time', async () => {
-    const words = ['--dev', '--file', 'dev.db'];
-    const first = await startServe(cwd, words);
-    const keys = ({ tenant_id, management_key, private_key }: Readonly<Record<string, unknown>>) => ({
-      tenant_id,
-      management_key,
-      private_key,
-    });
-    const env = { VAULT_URL: String(first.ready['url']), VAULT_API_KEY: String(first.ready['private_key']) };
-    await vault('tokens create --type token --id kept --text x', env);
-    await first.stop();
-    expect(readdirSync(cwd).sort()).toEqual(['dev.db', 'dev.db.dev.json', 'dev.db.key']);
-    if (posix) expect([mode('dev.db.key'), mode('dev.db.dev.json')]).toEqual([0o600, 0o600]);
-    const second = await startServe(cwd, words);
-    expect(keys(second.ready)).toEqual(keys(first.ready));
-    await second.stop();
-    const direct = { VAULT_FILE: 'dev.db', VAULT_API_KEY: String(first.ready['private_key']) };
-    expect(await vault('tokens get kept --field data', direct)).toMatchObject({ stdout: 'x\n' });
-  });
-
-  it('adds no keys to a vault that init created', async () => {
-    await vault('init');
-    expect(await vault('serve --dev --file vault.db --port 0')).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('was not created by `vault serve --dev`'),
-    });
-  });
-});
-
-describe('manners', () => {
-  it.skipIf(!posix)('an interrupted command exits with 130 and prints nothing', async () => {
-    const child = start(['wait', '--timeout', '30s', '--url', 'http://127.0.0.1:1']);
-    await sleep(1000);
-    child.kill('SIGINT');
-    expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 130, stderr: '' });
-  });
-
-  const warning = expect.stringMatching(/^vault: x.db.key is in the vault's folder/);
-  it.each([
-    [['--help'], ''],
-    [['init', '--file', 'x.db'], warning],
-  ])('%j exits quietly when its reader has gone', async (words, stderr) => {
-    const child = start(words);
-    child.stdout.destroy();
-    expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 0, stderr });
-  });
-
-  it.skipIf(!posix)('a second signal stops the daemon at once, even with a hanging request', async () => {
-    const daemon = await startServe(cwd, ['--dev']);
-    const { hostname, port, host } = new URL(String(daemon.ready['url']));
-    const socket = connect(Number(port), hostname);
-    socket.on('error', () => undefined);
-    socket.write(`POST /tokens HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 10\r\n\r\n{`);
-    await sleep(200);
-    const ended = daemon.stop();
-    await sleep(200);
-    expect(existsSync(inside('ready.json'))).toBe(true);
-    await daemon.stop();
-    expect(await ended).toBe(128 + 15);
-    expect(existsSync(inside('ready.json'))).toBe(false);
-    socket.destroy();
-  });
-});
-
-function start(words: readonly string[]) {
-  return spawn(process.execPath, [VAULT_BIN, ...words], {
-    cwd,
-    env: cleanEnvironment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+async function serve(...words: readonly string[]) {
+  const daemon = await startServe(place.cwd, ['--no-log', ...words]);
+  onTestFinished(async () => void (await daemon.stop()));
+  return daemon;
 }
+
+it('vault init closes the vault and its key file to other users', async () => {
+  expect(await place.vault('init')).toMatchObject({ exitCode: 0 });
+  expect(readFileSync(place.inside('vault.db.key'))).toHaveLength(32);
+  const modes = ['vault.db', 'vault.db.key'].map((name) => statSync(place.inside(name)).mode & 0o777);
+  if (posix) expect(modes).toEqual([0o600, 0o600]);
+});
+
+it('vault --version prints details as JSON', async () => {
+  const { stdout } = await place.vault('--version --output json');
+  expect(JSON.parse(stdout)).toEqual({
+    version: (await place.vault('--version')).stdout.slice('vault '.length).trim(),
+    format: expect.any(Number),
+    sqlite: expect.stringMatching(/^3\.\d+\.\d+$/),
+    libsodium: expect.stringMatching(/^1\.\d+\.\d+$/),
+    node: process.versions.node,
+    platform: process.platform,
+    arch: process.arch,
+  });
+});
+
+it('vault serve --dev prints working keys and a working curl line, and removes its files at the end', async () => {
+  const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
+    cwd: place.cwd,
+    env: cleanEnvironment({ TMPDIR: place.cwd, TEMP: place.cwd, TMP: place.cwd }),
+  });
+  const ended = once(child, 'close');
+  let stdout = '';
+  for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    stdout += text;
+    if (/^curl .*\n$/m.test(stdout)) break;
+  }
+  const rows = Object.fromEntries(stdout.split('\n').map((line) => line.split(/ +/, 2)));
+  const env = { VAULT_URL: rows.url, VAULT_API_KEY: rows.management_key };
+  expect(await place.vault('tenant get -q', env)).toMatchObject({ stdout: `${rows.tenant_id}\n` });
+  if (posix) {
+    const answer = execFileSync('sh', ['-c', /^curl .*$/m.exec(stdout)?.[0] ?? 'false'], { encoding: 'utf8' });
+    expect(JSON.parse(answer)).toMatchObject({ type: 'card', data: { number: 'XXXXXXXXXXXX4242' } });
+  }
+  const isOwn = (name: string) => name !== 'config';
+  expect(readdirSync(place.cwd).filter(isOwn)).toHaveLength(1);
+  child.kill('SIGTERM');
+  expect(await ended).toEqual(posix ? [0, null] : [null, 'SIGTERM']);
+  if (posix) expect(readdirSync(place.cwd).filter(isOwn)).toEqual([]);
+});
+
+it('vault env prints variables that other commands read', async () => {
+  const { ready, url } = await serve('--dev', '--header-prefix', 'ABC');
+  const { stdout } = await place.vault('env --ready-file ready.json --as management');
+  const read = [...stdout.matchAll(/^export (\w+)='(.*)'$/gm)].map(([, name = '', value = '']) => [name, value]);
+  expect(await place.vault('apps whoami --field type', Object.fromEntries(read))).toMatchObject({
+    stdout: 'management\n',
+  });
+  writeFileSync(place.inside('github'), 'A=1\n');
+  await place.vault('env --ready-file ready.json --github', { GITHUB_ENV: place.inside('github') });
+  expect(readFileSync(place.inside('github'), 'utf8')).toBe(
+    `A=1\nVAULT_URL=${url}\nVAULT_HEADER_PREFIX=ABC\nVAULT_API_KEY=${ready['private_key']}\nVAULT_PID=${ready['pid']}\n`,
+  );
+  const waited = { exitCode: 0, stdout: '', stderr: '' };
+  expect(await place.vault('wait --ready-file ready.json --timeout 0s')).toEqual(waited);
+});
+
+it('a profile selects the file or the daemon', async () => {
+  const key = await place.init('v');
+  writeFileSync(place.inside('api.key'), key, { mode: 0o600 });
+  const { url } = await serve('--file', 'v.db', '--header-prefix', 'ABC');
+  await place.vault('profile add here --file v.db --key-file v.db.key --api-key -', {}, `${key}\n`);
+  await place.vault(`profile add there --url ${url} --header-prefix ABC --api-key-file api.key`);
+  expect((await place.vault('profile list')).stdout).not.toContain(key);
+  const opened = { stdout: 'default\n', stderr: '' };
+  for (const name of ['here', 'there']) {
+    expect(await place.vault(`tenant get --profile ${name} --field name`)).toMatchObject(opened);
+    expect(await place.vault('tenant get --field name', { VAULT_PROFILE: name })).toMatchObject(opened);
+  }
+  expect(await place.vault('wait --profile there --timeout 5s')).toMatchObject({ exitCode: 0 });
+  expect(await place.vault('profile use here --field default')).toMatchObject({ stdout: 'true\n' });
+  for (const line of ['tenant get --field name', 'tenant list --field data[0].name']) {
+    expect(await place.vault(line)).toMatchObject(opened);
+  }
+  expect(await place.vault(`tenant get --profile ''`)).toMatchObject({ exitCode: 2 });
+});
+
+it('every kind of command trusts the certificates of --ca-file, and no others', async () => {
+  const key = await place.init('v');
+  writeFileSync(place.inside('cert.pem'), CERT);
+  writeFileSync(place.inside('next.pem'), NEXT_CERT);
+  writeFileSync(place.inside('key.pem'), CERT_KEY, { mode: 0o600 });
+  const { url } = await serve('--file', 'v.db', '--tls-cert', 'cert.pem', '--tls-key', 'key.pem');
+  const env = { VAULT_URL: url, VAULT_API_KEY: key };
+  await place.vault('profile add p --ca-file cert.pem', env);
+  const said = async (command: Command, more: Readonly<Record<string, string>>) => {
+    const { exitCode, stderr } = await place.vault(command, more);
+    return [exitCode, stderr.replace(/hint: .*\n$/, '')];
+  };
+  // The message of a daemon without --dev shows that the daemon was reached.
+  const noDev = [2, 'vault: only a daemon started with --dev answers this command\n'];
+  const unknown = [8, expect.stringMatching(/CERT|VERIFY/)];
+  const foreign = { ...env, NODE_EXTRA_CA_CERTS: place.inside('cert.pem') };
+  for (const [line, expected] of [
+    ['wait', [0, '']],
+    ['wait --ready-file ready.json', [0, '']],
+    ['tenant get', [0, '']],
+    ['apps list --all', [0, '']],
+    ['dev requests', noDev],
+    ['dev snapshot list', noDev],
+  ] as const) {
+    const ran = await Promise.all([
+      said(`${line} --ca-file cert.pem`, env),
+      said(line, { ...env, VAULT_CA_FILE: 'cert.pem' }),
+      said(`${line} --ca-file next.pem`, foreign),
+    ]);
+    expect([line, ran]).toEqual([line, [expected, expected, unknown]]);
+  }
+  expect(await said('tenant get --profile p', {})).toEqual([0, '']);
+  expect(await said('tenant get --profile p --ca-file next.pem', {})).toEqual(unknown);
+  const wrong = 'vault: --ca-file: key.pem does not begin with a certificate in PEM\n';
+  expect(await said('tenant get --ca-file key.pem', env)).toEqual([2, wrong]);
+  const missing = 'vault: --ca-file: none.pem cannot be read (ENOENT)\n';
+  expect(await said('wait --ca-file none.pem', env)).toEqual([2, missing]);
+});
+
+it('the usage report has the plan of a flag or a variable', async () => {
+  const key = await place.init('v');
+  const { url } = await serve('--file', 'v.db', '--included-active-tokens', '77');
+  const plan = async (env: Readonly<Record<string, string>>) => {
+    const words = 'usage --field token_report.included_monthly_active_tokens';
+    return (await place.vault(words, { VAULT_API_KEY: key, ...env })).stdout;
+  };
+  expect(await plan({ VAULT_URL: url })).toBe('77\n');
+  expect(await plan({ VAULT_FILE: 'v.db', VAULT_INCLUDED_ACTIVE_TOKENS: '78' })).toBe('78\n');
+  expect(await plan({ VAULT_FILE: 'v.db' })).toBe('1000\n');
+});
+
+/** The flags that change one call. A forgotten variable must not set them. */
+const ONE_SHOT =
+  /^ *(?:-h, --help|-y, --yes|--(?:plaintext|masked|dry-run|curl|all|follow|abort|keep-source|denied|verify|tenants|github|revealed)) /;
+
+describe('the help of the commands without an endpoint', () => {
+  it.each(LOCAL_COMMANDS.map(({ words }) => [words.join(' '), words] as const))(
+    'vault %s names the variable of every flag that more than one call may need',
+    async (_name, words) => {
+      const { stdout } = await place.vault([...words, '--help']);
+      // The members of a request have no variables.
+      const flags = stdout
+        .replace(/^Members:\n[\s\S]*?(?=^Options:)/m, '')
+        .split(/\n(?= {2}-)/)
+        .slice(1)
+        .map((text) => text.replace(/\n\n[\s\S]*$/, '').replace(/\s+/g, ' '));
+      expect(flags.length).toBeGreaterThan(0);
+      for (const flag of flags) expect(/\benv: [A-Z_]+\b/.test(flag), flag).toBe(!ONE_SHOT.test(flag));
+    },
+  );
+});

@@ -1,18 +1,15 @@
-import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
-import { cleanEnvironment, startRunner } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+import { startRunner } from '../scripts/run-script.ts';
+import { makePlace, startOnTerminal } from './cli-fixture.ts';
+import { MORE_WORDS } from './command-words.ts';
 
 /** Two seconds are enough on an idle machine. */
 const LIMIT_MS = 5000;
 const ESC = '\u001b';
-const CARD = '4012888888881881';
-const PASSPHRASE = 'orchid lantern battery staple';
 
 const ROWS = Object.values<Operation>(OPERATIONS);
 const COMMANDS: readonly (readonly string[])[] = [
@@ -25,19 +22,9 @@ let managementKey = '';
 let privateKey = '';
 beforeAll(async () => {
   managementKey = await place.init('v');
-  const env = { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' };
-  const rule = `description=all priority=1 container=/ transform=reveal permissions=token:create,token:read`;
-  const made = await place.vault(
-    ['apps', 'create', '--name', 'p', '--type', 'private', '--rule', rule, '--field', 'key'],
-    env,
-  );
-  privateKey = made.stdout.trim();
-  await place.vault(['tokens', 'create', '--type', 'card', '--id', 'the-card', '--data', `{"number":"${CARD}"}`], {
-    ...env,
-    VAULT_API_KEY: privateKey,
-  });
-  writeFileSync(place.inside('api.key'), privateKey, { mode: 0o600 });
-  writeFileSync(place.inside('passphrase'), `${PASSPHRASE}\n`, { mode: 0o600 });
+  privateKey = await place.application('v', managementKey, 'token:create,token:read');
+  const create = `tokens create --type card --id the-card --data '{"number":"4012888888881881"}'`;
+  await place.vault(create, { VAULT_FILE: 'v.db', VAULT_API_KEY: privateKey });
 });
 
 const posix = process.platform !== 'win32';
@@ -75,34 +62,6 @@ describe('without a terminal no command waits for an answer', () => {
     if (ended.exitCode !== 0) expect(ended.stderr).toMatch(NEEDS);
   });
 
-  const SECOND_WORDS: Readonly<Record<string, readonly string[]>> = {
-    'tokens create': ['--type', 'token', '--data', '1'],
-    'tokens preview': ['--type', 'token', '--data', '1'],
-    'tokens patch': ['--metadata', 'a=b'],
-    'apps create': ['--name', 'n', '--type', 'public', '--permission', 'token:create'],
-    'apps update': ['--name', 'n'],
-    'apps grant': ['some-id', '--permission', 'token:read'],
-    'apps revoke': ['some-id', '--permission', 'token:read'],
-    'apps edit': ['some-id', '--name', 'n'],
-    'apps explain': ['--token', 't'],
-    'tenant update': ['--name', 'n'],
-    'tenant create': ['--name', 'n'],
-    'tenant issue-key': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
-    'tenant accept': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
-    'keys add': ['--new-key-file', 'other.key'],
-    'keys remove': ['--slot', '0'],
-    'audit prune': ['--before', '2020-01-01', '--archive', 'old.audit'],
-    move: ['--from', 'locked.db', '--to', 'moved.db'],
-    backup: ['out.db'],
-    restore: ['x.db'],
-    serve: ['--port', '0'],
-    'dev snapshot save': ['base'],
-    'dev snapshot load': ['base'],
-    'dev snapshot delete': ['base'],
-    export: ['--plaintext'],
-    import: ['rows.ndjson'],
-    'seed apply': [fileURLToPath(new URL('../recipes/seed.yaml', import.meta.url))],
-  };
   const ASKS: readonly string[] = [
     'keys remove',
     'audit prune',
@@ -136,8 +95,11 @@ describe('without a terminal no command waits for an answer', () => {
       writeFileSync(place.inside('locked.db.dev.json'), '');
       const row = ROWS.find((one) => one.cli.command.join(' ') === line);
       const file = line === 'restore' ? 'restored.db' : 'locked.db';
-      const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(SECOND_WORDS[line] ?? [])];
-      const ended = await withoutTerminal(words, { VAULT_FILE: file, VAULT_API_KEY: managementKey });
+      const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(MORE_WORDS[line] ?? [])];
+      const ended = await withoutTerminal(
+        words.map((word) => word.replace('<folder>', place.cwd)),
+        { VAULT_FILE: file, VAULT_API_KEY: managementKey },
+      );
       expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
       expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
       const asks = row?.cli.confirm !== undefined || ASKS.includes(line);
@@ -147,96 +109,6 @@ describe('without a terminal no command waits for an answer', () => {
       expect(ended.stderr).not.toMatch(/Continue\?|Passphrase of/);
     },
   );
-
-  it.each([
-    ['the vault', ['tokens', 'list'], {}, ['--url', '--file']],
-    ['the API key', ['tokens', 'list', '--file', 'v.db'], {}, ['--api-key-file', 'VAULT_API_KEY']],
-    ['the passphrase', ['tenant', 'list', '--file', 'w.db'], {}, ['--key-file', '--passphrase-file']],
-    [
-      'the confirmation',
-      ['tokens', 'delete', 'the-card', '--file', 'v.db', '--api-key-file', 'api.key'],
-      {},
-      ['--yes'],
-    ],
-    ['the members', ['tokens', 'create', '--file', 'v.db', '--api-key-file', 'api.key'], {}, ['--type', '--data']],
-    ['the name', ['tenant', 'create', '--file', 'v.db'], {}, ['--name']],
-    ['the ready file', ['env'], {}, ['--ready-file', '--profile']],
-  ])('names the flag when it lacks %s', async (_what, words, env, flags) => {
-    if (words.includes('w.db'))
-      writeFileSync(place.inside('w.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
-    const ended = await withoutTerminal(words, env);
-    expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
-    for (const flag of flags) expect(ended.stderr).toContain(flag);
-  });
-});
-
-/** Returns an empty text when the process is gone or the system has no /proc. */
-function readProcess(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return '';
-  }
-}
-
-/** Samples what other processes of this user can read about a process until it ends. */
-async function watched(
-  child: ReturnType<typeof spawn>,
-): Promise<{ readonly ended: Ended; readonly seen: string; readonly samples: number }> {
-  let seen = '';
-  let samples = 0;
-  const timer = setInterval(() => {
-    for (const file of ['cmdline', 'environ'] as const) {
-      const text = readProcess(`/proc/${child.pid}/${file}`);
-      if (text === '') continue;
-      seen += text;
-      samples += 1;
-    }
-  }, 3);
-  const ended = await endOf(child, 20_000);
-  clearInterval(timer);
-  return { ended, seen, samples };
-}
-
-describe('what other processes can see of a command', () => {
-  const start = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-    spawn(process.execPath, [VAULT_BIN, ...words], {
-      cwd: place.cwd,
-      env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config'), ...env }),
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
-
-  it.each([
-    [
-      'create',
-      ['tokens', 'create', '--type', 'card', '--data', '-', '--file', 'v.db', '--api-key-file', 'api.key'],
-      `{"number":"${CARD}"}`,
-    ],
-    ['init with a passphrase', ['init', '--file', 'watched.db', '--passphrase-file', 'passphrase'], ''],
-    ['unlock with a passphrase', ['tenant', 'list', '--file', 'watched.db', '--passphrase-file', '-'], PASSPHRASE],
-    [
-      'profile add',
-      ['profile', 'add', 'watched', '--file', 'v.db', '--api-key', '-'],
-      'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo',
-    ],
-  ])('%s shows no value, key or passphrase', async (_what, words, stdin) => {
-    const child = start(words);
-    child.stdin.end(stdin);
-    const { ended, seen, samples } = await watched(child);
-    expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
-    // Other systems have no /proc, so only the arguments are checked there.
-    if (process.platform === 'linux') expect(samples).toBeGreaterThan(2);
-    const visible = `${seen}${words.join(' ')}`;
-    for (const secret of [CARD, PASSPHRASE, privateKey, managementKey, 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo'])
-      expect(visible).not.toContain(secret);
-  });
-
-  it('control: a key in the environment is detected', async () => {
-    const child = start(['tokens', 'list', '--file', 'v.db'], { VAULT_API_KEY: privateKey });
-    child.stdin.end();
-    const { seen } = await watched(child);
-    expect(seen.includes(privateKey)).toBe(process.platform === 'linux');
-  });
 });
 
 const SHOWN: readonly (readonly string[])[] = [

@@ -28,10 +28,6 @@ describe('on a terminal', () => {
     expect(made.stdout).not.toContain('orchid');
     expect(made.exitCode).toBe(0);
     expect([existsSync(place.inside('a.db')), existsSync(place.inside('a.db.key'))]).toEqual([true, false]);
-    const opened = await ask('tenant list --file a.db --field data[0].name', [
-      ['Passphrase of a.db', `${PASSPHRASE}\r`],
-    ]);
-    expect(opened).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
     const WRONG = 'orchid lantern battery stable\r';
     const twice = [
       ['Passphrase of a.db', WRONG],
@@ -92,11 +88,6 @@ describe('on a terminal', () => {
       ['(y/N)', 'n\r'],
     ]);
     expect(removed).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
-    const pruned = await ask('audit prune --before 400d --archive old --file a.db', [
-      ['Passphrase of a.db', `${PASSPHRASE}\r`],
-      ['(y/N)', 'n\r'],
-    ]);
-    expect(pruned).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
   });
 
   it('init asks again for a short passphrase and for two that differ, and creates nothing after three tries', async () => {
@@ -148,15 +139,16 @@ describe('on a terminal', () => {
     expect(existsSync(place.inside('a.db.key'))).toBe(true);
   });
 
-  it('Ctrl-C in a prompt exits with 130 and leaves no file', async () => {
-    const made = await ask('init --file a.db', [['Passphrase', '\x03']]);
+  it('Ctrl-C in a prompt exits with 130 and leaves no file; --no-color shows no colours', async () => {
+    const made = await ask('init --file a.db --no-color', [['Passphrase', '\x03']]);
     if (made === undefined) return;
     expect(made.exitCode).toBe(130);
     expect(existsSync(place.inside('a.db'))).toBe(false);
+    for (const colour of ['\x1b[1m', '\x1b[2m', '\x1b[34m']) expect(made.stdout).not.toContain(colour);
   });
 
   it('profile add asks for the API key, and never shows it', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [
+    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [
       ['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r'],
     ]);
     if (added === undefined) return;
@@ -164,15 +156,6 @@ describe('on a terminal', () => {
     expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
     const env = await place.vault('env --profile p');
     expect(env.stdout).toContain("export VAULT_API_KEY='key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo'\n");
-  });
-
-  it('`--api-key -` asks for the API key too', async () => {
-    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [
-      ['API key', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo\r'],
-    ]);
-    if (added === undefined) return;
-    expect(added.exitCode).toBe(0);
-    expect(added.stdout).not.toContain('key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
   });
 
   it('`-` asks for a passphrase, twice for a new one, and does not show it', async () => {
@@ -205,12 +188,6 @@ describe('on a terminal', () => {
     expect(existsSync(place.inside('a.db.key'))).toBe(false);
   });
 
-  it('prompts have no colours with --no-color', async () => {
-    const made = await ask('init --file a.db --no-color', [['Passphrase', '\x03']]);
-    if (made === undefined) return;
-    for (const colour of ['\x1b[1m', '\x1b[2m', '\x1b[34m']) expect(made.stdout).not.toContain(colour);
-  });
-
   it('shows a new key once, apart from the other members', async () => {
     const key = await place.init('v');
     const options = { cwd: place.cwd, env: { VAULT_FILE: 'v.db', VAULT_API_KEY: key } };
@@ -231,9 +208,6 @@ describe('on a terminal', () => {
     if (no === undefined) return;
     expect(no).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
     expect(no.stdout).toMatch(/keys of the tenant default \([\da-f]{8}-/);
-    const regenerate = await startOnTerminal('apps regenerate management', options, [['(y/N)', 'n\r']]);
-    expect(regenerate).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
-    expect(regenerate?.stdout).toMatch(/keys of the application management \([\da-f]{8}-/);
     expect(await startOnTerminal('tenant delete', options, [['(y/N)', 'y\r']])).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 4 });
   });

@@ -1,11 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dryRun } from '../../src/cli/derive/dry-run.ts';
 import { curlCommand, type RequestTarget } from '../../src/cli/operation/show-request.ts';
 import { requestOf } from '../../src/client/remote.ts';
 import type { Call } from '../../src/contract/call.ts';
-import { Problem } from '../../src/core/problem.ts';
 
 const posix = process.platform !== 'win32';
 const URL = 'http://127.0.0.1:8484';
@@ -32,24 +30,9 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 }
 
 describe('--curl', () => {
-  it('prints one part a line, and only the variable name of the key', () => {
-    expect(curlCommand({ ...create('{"type":"token","data":"it\'s"}'), apiKey: 'key_secret' }, target(URL))).toBe(
-      [
-        'curl -sS -X POST http://127.0.0.1:8484/tokens \\',
-        '  -H "SVC-API-KEY: $VAULT_API_KEY" \\',
-        "  -H 'content-type: application/json' \\",
-        `  --data-raw '{"type":"token","data":"it'\\''s"}'`,
-        '',
-      ].join('\n'),
-    );
-  });
-
   it.each([
-    ['a file', undefined, 'tok', '"$VAULT_URL"/tokens/tok'],
-    ['a path below a base', `${URL}/base/`, 'tok', `${URL}/base/tokens/tok`],
     ['an IPv6 host with brackets', 'http://[::1]:1', 'tok', "--globoff 'http://[::1]:1/tokens/tok'"],
     ['a socket', 'unix:/run/it is.sock', 'tok', "--unix-socket '/run/it is.sock' http://localhost/tokens/tok"],
-    ['an id of dots', URL, '..', `--path-as-is ${URL}/tokens/%2E%2E`],
     ['an id with special characters', URL, "a/b?c d'", `'${URL}/tokens/a%2Fb%3Fc%20d'\\'''`],
   ])('requests %s', (_what, url, id, where) => {
     expect(curlCommand(get(id), target(url)).split(' \\\n')[0]).toBe(`curl -sS ${where}`);
@@ -64,11 +47,6 @@ describe('--curl', () => {
   it('uses the header prefix and rejects an invalid one', () => {
     expect(curlCommand(get('a'), target(URL, 'abc'))).toContain('-H "ABC-API-KEY: $VAULT_API_KEY"');
     expect(() => curlCommand(get('a'), target(URL, 'a"b'))).toThrow('--header-prefix');
-  });
-
-  it('sends no body for an operation without one', () => {
-    const call: Call = { operation: 'regenerateApplicationKey', params: { id: 'x' }, query: [] };
-    expect(curlCommand(call, target(URL))).toMatch(/^curl -sS -X POST \S+regenerate \\\n {2}-H "SVC-API-KEY[^\n]*\n$/);
   });
 
   it.skipIf(!posix)('gives a shell the same request as the client sends, for any text', () => {
@@ -112,55 +90,5 @@ describe('--curl', () => {
     const [words] = wordsOf([curlCommand(call, target())]);
     expect(words?.at(-1)).toBe('{\n\t"data": "a\\u009b\\u202e",\r\n "type": "token"}');
     expect(words).toContain('http://of-the-shell/tokens');
-  });
-});
-
-describe('--dry-run', () => {
-  it('prints the request, with the variable name of the key and the body unchanged', async () => {
-    expect(await dryRun({ ...create('{"type":"token","data":1.10}'), apiKey: 'key_secret' }, undefined)).toBe(
-      '{"method":"POST","path":"/tokens","headers":{"svc-api-key":"$VAULT_API_KEY","content-type":"application/json"},"body":{"type":"token","data":1.10}}',
-    );
-    const call: Call = { operation: 'listTokens', params: {}, query: [['type', 'card']] };
-    expect(await dryRun(call, 'abc')).toBe(
-      '{"method":"GET","path":"/tokens?type=card","headers":{"abc-api-key":"$VAULT_API_KEY"}}',
-    );
-  });
-
-  it.each<readonly [string, Partial<Call>, string]>([
-    ['a schema violation', { bodyText: '{"type":"crad","data":1}' }, 'type'],
-    ['data of the wrong type', { bodyText: '{"type":"card","data":{"number":"4242424242424241"}}' }, 'data.number'],
-    ['an expiry in the past', { bodyText: '{"type":"token","data":1,"expires_at":"1/1/2001"}' }, 'expires_at'],
-    [
-      'an invalid patch',
-      { operation: 'updateToken', params: { id: 'tok' }, bodyText: '{"expires_at":"soon"}' },
-      'expires_at',
-    ],
-    [
-      'a permission that the application type excludes',
-      { operation: 'createApplication', bodyText: '{"name":"n","type":"public","permissions":["token:read"]}' },
-      'permissions.0',
-    ],
-    [
-      'an application that expires in the past',
-      {
-        operation: 'createApplication',
-        bodyText: '{"name":"n","type":"expiring","permissions":["token:read"],"expires_at":"2001-01-01T00:00:00Z"}',
-      },
-      'expires_at',
-    ],
-    ['an invalid query', { operation: 'listTokens', bodyText: undefined, query: [['size', '0']] }, 'size'],
-  ])('rejects %s as the vault does', async (_what, parts, member) => {
-    try {
-      await dryRun({ ...create(''), ...parts }, undefined);
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      expect(Object.keys(error.errors ?? {})).toEqual([member]);
-      return;
-    }
-    throw new Error('it was not refused');
-  });
-
-  it('rejects a body that is not JSON', async () => {
-    await expect(dryRun(create('{'), undefined)).rejects.toThrow('malformed_json');
   });
 });

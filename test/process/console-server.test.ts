@@ -58,6 +58,12 @@ async function serve(options: Partial<ConsoleOptions> = {}, more: { readonly isC
   return site(daemon.port ?? 0);
 }
 
+/** Serves the console, with a session of its own. */
+async function opened(options: Partial<ConsoleOptions> = {}) {
+  const served = await serve(options);
+  return { ...served, fields: await served.open() };
+}
+
 type Fields = Readonly<Record<string, string | undefined>>;
 
 /** Returns functions that send requests as a page of the daemon at `port` does. An undefined field is left out. */
@@ -283,8 +289,7 @@ describe('the two secrets', () => {
 
 describe('a session', () => {
   test('ends after 15 minutes without an action, however much the page polls', async () => {
-    const { send, open } = await serve();
-    const fields = await open();
+    const { send, fields } = await opened();
     now = 14 * MINUTE;
     expect((await send('GET /ui/api/tokens', fields)).status).toBe(200);
     now = 15 * MINUTE;
@@ -361,8 +366,7 @@ describe('a session', () => {
       statuses.push(reply.status);
       return reply;
     };
-    const { send, open } = await serve({ client: { ...world.client, call } });
-    const fields = await open();
+    const { send, fields } = await opened({ client: { ...world.client, call } });
     for (const path of ['/ui/api/tokens', '/ui/api/applications', '/ui/api/tokens?size=1']) {
       expect((await send(`GET ${path}`, fields)).status).toBe(200);
     }
@@ -420,8 +424,7 @@ describe('a session', () => {
       ...world.client,
       call: (sent: Call) => (sent.apiKey === writer ? call() : world.client.call(sent)),
     };
-    const { post, send, open } = await serve({ apiKeys: [], client });
-    const fields = await open();
+    const { post, send, fields } = await opened({ apiKeys: [], client });
     expect((await post('/ui/session/keys', { key: writer }, fields)).status).toBe(status);
     call = async () => ({ status: 200, bodyText: '{}', traceId: '' });
     expect(JSON.parse((await send('GET /ui/session', fields)).body).identities).toEqual([]);
@@ -536,17 +539,13 @@ describe('commands on the file', () => {
     file: async () => ({ ran: 'file' }),
   };
 
-  test.each(REQUESTS)('%s %s runs when the console has the file', async (method, name) => {
+  test.each(REQUESTS)('%s %s runs only when the console has the file', async (method, name) => {
     const { send, open } = await serve({ holder });
     const { status, body } = await send(`${method} /ui/holder/${name}`, await open());
     expect([status, JSON.parse(body)]).toEqual([200, { ran: name }]);
-  });
-
-  test.each(REQUESTS)('%s %s does not run without the file', async (method, name) => {
-    const { send, open } = await serve();
-    const fields = await open();
-    expect(codeOf(await send(`${method} /ui/holder/${name}`, fields))).toBe('route_not_found');
-    expect(JSON.parse((await send('GET /ui/session', fields)).body).file).toBe(false);
+    const without = await opened();
+    expect(codeOf(await without.send(`${method} /ui/holder/${name}`, without.fields))).toBe('route_not_found');
+    expect(JSON.parse((await without.send('GET /ui/session', without.fields)).body).file).toBe(false);
   });
 
   test.each<[what: string, fields: (own: Fields) => Fields, code: string]>([
@@ -565,8 +564,7 @@ describe('commands on the file', () => {
   });
 
   test('accept only their own method and name', async () => {
-    const { send, open } = await serve({ holder });
-    const fields = await open();
+    const { send, fields } = await opened({ holder });
     const { status, headers } = await send('GET /ui/holder/doctor', fields);
     expect([status, headers.get('allow')]).toEqual([405, 'POST']);
     for (const name of ['constructor', 'x', 'doctor/']) {

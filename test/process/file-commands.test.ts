@@ -42,20 +42,19 @@ afterAll(() => daemon.end());
 async function ask(method: 'GET' | 'POST', name: string) {
   const response = await fetch(`${ready.url}/ui/holder/${name}`, { method, headers });
   const text = await response.text();
+  for (const secret of [ready.management_key, ready.private_key]) expect(text).not.toContain(secret);
+  expect(text).not.toContain((await readFile(`${file}.key`)).toString('hex'));
   return { status: response.status, text, body: JSON.parse(text) };
 }
 
 describe('the console prints what the command prints', () => {
-  test('verify', async () => {
-    const { body } = await ask('POST', 'verify');
-    expect(body).toEqual(await vault(['audit', 'verify', '--file', file], env));
+  test.each([
+    ['verify', ['audit', 'verify']],
+    ['doctor', ['doctor']],
+  ])('%s', async (name, words) => {
+    const { body } = await ask('POST', name);
+    expect(body).toEqual(await vault([...words, '--file', file], env));
     expect(body.ok).toBe(true);
-  });
-
-  test('doctor', async () => {
-    const { body } = await ask('POST', 'doctor');
-    expect(body).toEqual(await vault(['doctor', '--file', file], env));
-    expect(body.checked.tokens).toBe(3000);
   });
 
   test('keys list and keys list --tenants', async () => {
@@ -69,19 +68,6 @@ describe('the console prints what the command prints', () => {
     expect(body).toMatchObject({ file, format: 1 });
     expect(body.bytes).toBeGreaterThan(100_000);
   });
-});
-
-test('no reply contains a key', async () => {
-  const secrets = [ready.management_key, ready.private_key, (await readFile(`${file}.key`)).toString('hex')];
-  for (const [method, name] of [
-    ['POST', 'verify'],
-    ['POST', 'doctor'],
-    ['GET', 'keys'],
-    ['GET', 'file'],
-  ] as const) {
-    const { status, text } = await ask(method, name);
-    expect([status, secrets.filter((secret) => text.includes(secret))]).toEqual([200, []]);
-  }
 });
 
 test('calls are answered while doctor checks the file', async () => {

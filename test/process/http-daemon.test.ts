@@ -81,13 +81,6 @@ describe('a call', () => {
     await raw(port, `${get('/applications', `SVC-API-KEY: ${KEY}\r\nTransfer-Encoding: chunked\r\n`)}0\r\n\r\n`);
     expect(client.calls.map(({ bodyText }) => bodyText)).toEqual(['{}', undefined, undefined]);
   });
-
-  test('uses another header prefix', async () => {
-    const { client, port, get } = await start({ headerPrefix: 'Acme' });
-    const [response] = (await raw(port, get('/tokens', `ACME-API-KEY: ${KEY}\r\nacme-trace-id: 7\r\n`))).responses;
-    expect(response?.headers.get('acme-trace-id')).toBe('7');
-    expect(client.calls[0]).toMatchObject({ apiKey: KEY, traceId: '7' });
-  });
 });
 
 describe('a response', () => {
@@ -430,20 +423,4 @@ test('the log has the address of a client that has gone', async () => {
   const peers = () =>
     stderr.mock.calls.flatMap(([text]) => String(text).trim().split('\n')).map((line) => JSON.parse(line).peer);
   await vi.waitFor(() => expect([...new Set(peers())]).toEqual(['127.0.0.1']), 5_000);
-});
-
-test('one connection is used for many requests', async () => {
-  const { client, daemon } = await start();
-  const connection = pool(daemon, { connections: 1 });
-  let connects = 0;
-  connection.on('connect', () => {
-    connects += 1;
-  });
-  for (let i = 0; i < 100; i += 1) {
-    const path = i % 3 === 0 ? '/nowhere' : '/tokens';
-    const { body } = await connection.request({ method: 'GET', path, headers: AUTH });
-    await body.dump();
-  }
-  expect(connects).toBe(1);
-  expect(client.calls).toHaveLength(66);
 });

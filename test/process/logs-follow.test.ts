@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { cleanEnvironment } from '../scripts/run-script.ts';
+import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
 import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const LIMIT_MS = 20_000;
@@ -22,9 +21,9 @@ describe('vault audit list --follow', () => {
   const { cwd, vault, init, application } = makePlace();
 
   async function serve(name: string) {
-    const child = start(cwd, ['serve', '--port', '0', '--log', 'false'], { VAULT_FILE: `${name}.db` });
-    const [line] = await once(createInterface({ input: child.stderr }), 'line');
-    return { child, url: /http:\/\/\S+/.exec(String(line))?.[0] ?? '' };
+    const served = await startServe(cwd, ['--file', `${name}.db`, '--no-log']);
+    onTestFinished(() => void served.stop());
+    return served;
   }
 
   it.each(['file', 'daemon', 'holder'])(
@@ -54,17 +53,16 @@ describe('vault audit list --follow', () => {
 
   it('a waiting call does not delay the stop of the daemon', async () => {
     const management = await init('stopped');
-    const { child, url } = await serve('stopped');
+    const { stop, url } = await serve('stopped');
     const get = (query: string) => fetch(`${url}/logs?${query}`, { headers: { 'SVC-API-KEY': management } });
     const { data } = (await (await get('size=1')).json()) as { readonly data: readonly { readonly id: string }[] };
     const waiting = get(`after=${data[0]?.id}&wait=25`);
     await new Promise((resolve) => setTimeout(resolve, 300));
     const began = performance.now();
-    const ended = endOf(child, LIMIT_MS);
-    child.kill('SIGTERM');
+    const ended = stop();
     const reply = await waiting;
     expect([reply.status, await reply.json()]).toEqual([200, { pagination: { page_size: 20 }, data: [] }]);
-    expect(await ended).toMatchObject({ exitCode: 0 });
+    expect(await ended).toBe(0);
     expect(performance.now() - began).toBeLessThan(5_000);
   }, 60_000);
 

@@ -1,29 +1,28 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace } from './cli-fixture.ts';
 
 const place = makePlace();
 
-it('a public key that is denied 2,000 times adds about a hundred entries to the audit', async () => {
+it('a public key that is denied 500 times adds about a hundred entries to the audit', async () => {
   const managementKey = await place.init('v');
   const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: managementKey };
   const made = await place.vault('apps create --name web --type public --permission token:create --field key', env);
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
   const headers = { 'svc-api-key': made.stdout.trim() };
-  const ask = async () => (await fetch(`${daemon.ready['url']}/tokens`, { headers })).status;
-  for (let round = 0; round < 40; round += 1) {
+  const ask = async () => (await fetch(`${daemon.url}/tokens`, { headers })).status;
+  for (let round = 0; round < 10; round += 1) {
     expect(new Set(await Promise.all(Array.from({ length: 50 }, ask)))).toEqual(new Set([403]));
   }
   expect(await daemon.stop()).toBe(0);
-  expect(statSync(place.inside('v.db')).size).toBeLessThan(300_000);
 
   const json = async (words: string) => JSON.parse((await place.vault(`audit ${words} -o json`, env)).stdout);
   const denied = (await place.vault('audit list --denied --all --field message', env)).stdout.trim().split('\n');
   const counts = denied.map((message) => Number(/ (\d+) times?:/.exec(message)?.[1] ?? 1));
   // A new minute may have begun. Then there are two counted entries and two hundred others.
   expect(denied.length).toBeLessThanOrEqual(202);
-  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2_000);
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(500);
   const counted = counts.filter((count) => count > 1).reduce((sum, count) => sum + count, 0);
   expect(await json('verify')).toMatchObject({ ok: true, counted_denials: counted });
   await place.vault('audit export --out audit.ndjson', env);

@@ -125,7 +125,7 @@ describe('beside a daemon on the same file', () => {
     const daemon = await startServe(place.cwd, ['--file', 'served.db']);
     try {
       await using vault = await openVault({ file: place.inside('served.db') });
-      const remote = createClient({ url: String(daemon.ready['url']), apiKey });
+      const remote = createClient({ url: daemon.url, apiKey });
       const local = vault.client({ apiKey });
       await remote.createToken({ body: { id: 'Ünï @1', type: 'token', data: [1, '4'], metadata: { 'a.b': 'Ü&=' } } });
       await local.createToken({ body: { id: 'card', type: 'card', data: { number: '4242424242424242' } } });

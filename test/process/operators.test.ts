@@ -22,7 +22,7 @@ it('restores beside a left-over log only when both files are kept', async () => 
   expect(await place.vault('backup night.db', env)).toMatchObject({ exitCode: 0 });
   // A copy taken while a daemon runs has its last writes in the log.
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
-  const remote = { ...env, VAULT_FILE: '', VAULT_URL: String(daemon.ready['url']) };
+  const remote = { ...env, VAULT_FILE: '', VAULT_URL: daemon.url };
   await place.vault('tokens create --id late --type token --text y', remote);
   for (const name of ['v.db', 'v.db-wal']) cpSync(place.inside(name), place.inside(`left-${name}`));
   await daemon.stop();
@@ -60,7 +60,7 @@ it.runIf(POSIX)('opens a vault that others can read, and doctor warns of it', as
 it.runIf(POSIX)('a daemon whose log was unlinked rejects writes and loses none', async () => {
   const { place, env } = await vaultWithToken();
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
-  const remote = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: env.VAULT_API_KEY };
+  const remote = { VAULT_URL: daemon.url, VAULT_API_KEY: env.VAULT_API_KEY };
   rmSync(place.inside('v.db-wal'));
   const lost = await place.vault('tokens create --id two --type token --text y', remote);
   expect(lost).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('moved or replaced') });
@@ -90,7 +90,7 @@ it.runIf(POSIX)('an interrupted import prints what it created and how to continu
 it.runIf(POSIX)('the ready file contains the absolute path of a socket', async () => {
   const { place } = await vaultWithToken();
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--socket', 'v.sock']);
-  expect(path.isAbsolute(String(daemon.ready['url']).slice('unix:'.length))).toBe(true);
+  expect(path.isAbsolute(daemon.url.slice('unix:'.length))).toBe(true);
   expect(await place.vault(['wait', '--ready-file', place.inside('ready.json')])).toMatchObject({ exitCode: 0 });
   await daemon.stop();
 });
@@ -104,7 +104,7 @@ it('--dev prints a readable line a request, or JSON, or nothing', async () => {
   ] as const) {
     const daemon = await startServe(place.cwd, ['--dev', ...words]);
     const headers = { 'svc-api-key': String(daemon.ready['private_key']) };
-    const { status } = await fetch(`${String(daemon.ready['url'])}/tokens/secret-id`, { headers });
+    const { status } = await fetch(`${daemon.url}/tokens/secret-id`, { headers });
     expect(status).toBe(404);
     await daemon.stop();
     expect(daemon.told()).toMatch(line);

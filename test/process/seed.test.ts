@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
@@ -9,8 +9,7 @@ apps:
   reader: { type: private, permissions: [token:read] }
 tokens:
   visa: { type: card, data: { number: "4242424242424242" }, metadata: { by: "\${apps.web.id}" } }
-  cards: { generate: card, count: 100 }
-  people: { generate: person, count: 100 }
+  people: { generate: person, count: 2 }
 `;
 
 let place: Place;
@@ -30,7 +29,7 @@ describe('vault seed apply --seed', () => {
     const [a, b] = [await fresh('a'), await fresh('b')];
     const first = await place.vault(words, a);
     const warning = '--seed makes predictable API keys: keep no secrets in this vault';
-    const stderr = `vault: ${warning}\nvault: 203 created, 0 changed, 0 unchanged\n`;
+    const stderr = `vault: ${warning}\nvault: 5 created, 0 changed, 0 unchanged\n`;
     expect(first).toMatchObject({ exitCode: 0, stderr });
     expect((await place.vault(words, b)).stdout).toBe(first.stdout);
     expect((await place.vault(words, a)).stdout).toBe(first.stdout);
@@ -47,53 +46,17 @@ describe('vault seed apply --seed', () => {
   it('over HTTP fails only for applications whose keys it cannot set', async () => {
     const { VAULT_API_KEY = '' } = await fresh('a');
     const daemon = await startServe(place.cwd, ['--file', 'a.db', '--log', 'false']);
-    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY };
+    const env = { VAULT_URL: daemon.url, VAULT_API_KEY };
     expect(await place.vault(words, env)).toMatchObject({
       exitCode: 2,
       stdout: '',
       stderr: expect.stringContaining('--seed: a daemon gives new applications random ids and keys (web, reader)'),
     });
     expect((await place.vault('apps list --field pagination.total_items', env)).stdout).toBe('1\n');
-    expect((await place.vault('seed apply seed.yaml --field created', env)).stdout).toBe('203\n');
+    expect((await place.vault('seed apply seed.yaml --field created', env)).stdout).toBe('5\n');
     // --seed also determines the test data, which the second apply changes.
     const again = await place.vault('seed apply seed.yaml --seed 7', env);
-    expect(again.stdout).toBe('{"seed":"default","created":0,"changed":200,"unchanged":3}\n');
+    expect(again.stdout).toBe('{"seed":"default","created":0,"changed":2,"unchanged":3}\n');
     await daemon.stop();
-  });
-});
-
-it('vault seed apply --out writes a whole file with mode 0600', async () => {
-  const env = await fresh('a');
-  const ran = await place.vault('seed apply seed.yaml --format dotenv --out seeded.env', env);
-  expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(readFileSync(place.inside('seeded.env'), 'utf8')).toMatch(/^APP_WEB_ID='[0-9a-f-]{36}'\nAPP_WEB_KEY='key_/);
-  if (process.platform !== 'win32') expect(statSync(place.inside('seeded.env')).mode & 0o777).toBe(0o600);
-  expect(readdirSync(place.cwd).filter((name) => name.includes('tmp'))).toEqual([]);
-});
-
-it('vault seed apply -: errors never contain a secret of the seed', async () => {
-  const env = await fresh('a');
-  const secret = '4012888888881881';
-  for (const text of [`tokens: {one: {type: card, data: {number: "${secret}`, `tokens: {one: {type: "${secret}"}}`]) {
-    const ran = await place.vault('seed apply -', env, text);
-    expect(ran).toMatchObject({ exitCode: 7, stdout: '', stderr: expect.stringContaining('<stdin>:1: ') });
-    expect(ran.stderr).not.toContain(secret);
-  }
-});
-
-it('vault seed apply with VAULT_SEED needs a --dev vault', async () => {
-  const env = { ...(await fresh('a')), VAULT_SEED: '7' };
-  expect(await place.vault('seed apply seed.yaml', env)).toMatchObject({
-    exitCode: 2,
-    stdout: '',
-    stderr: expect.stringContaining('VAULT_SEED makes predictable API keys'),
-  });
-});
-
-it('vault serve --seed rejects a public address', async () => {
-  const words = ['serve', '--dev', '--seed', '7', '--host', '0.0.0.0', '--insecure-http', '--port', '0'];
-  expect(await place.vault(words)).toMatchObject({
-    exitCode: 2,
-    stderr: 'vault: --seed makes predictable API keys, which --host 0.0.0.0 would expose\n',
   });
 });

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { certificatePlace, RELOADED, TLS } from './certificate-fixture.ts';
-import { startOnTerminal } from './cli-fixture.ts';
+import { chmodSync, rmSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { certificatePlace, RELOADED } from './certificate-fixture.ts';
 import { CERT, CERT_KEY, EXPIRED_CERT, NEXT_CERT, NEXT_KEY } from './http-certificate.ts';
 
 /** Windows sends SIGHUP only when a console is closed. */
@@ -44,14 +43,5 @@ describe.runIf(posix)('SIGHUP', () => {
     const expired = 'vault: --tls-cert: the certificate expired at 2021-01-01T00:00:00.000Z';
     expect(await hangUp(2)).toEqual([expired, RELOADED]);
     expect(await served()).toBe(EXPIRED_CERT);
-  });
-
-  it('stops a daemon on a terminal, which may have been closed', async () => {
-    write(CERT, CERT_KEY);
-    const ready = place.inside('terminal.json');
-    const ended = startOnTerminal(`serve ${TLS.join(' ')} --port 0 --ready-file '${ready}'`, { cwd: place.cwd });
-    await vi.waitFor(() => expect(existsSync(ready)).toBe(true), 10_000);
-    process.kill(JSON.parse(readFileSync(ready, 'utf8')).pid, 'SIGHUP');
-    expect(await ended).toMatchObject({ exitCode: 0 });
   });
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 async function serve(...words: readonly string[]) {
   const daemon = await startServe(place.cwd, ['--file', 'v.db', ...words]);
   onTestFinished(async () => void (await daemon.stop()));
-  const url = String(daemon.ready['url']);
+  const url = daemon.url;
   const ask = async (path: string, apiKey: string, body?: object) => {
     const type = body && { 'content-type': 'application/json' };
     const headers = { 'svc-api-key': apiKey, ...type };

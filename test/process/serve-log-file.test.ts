@@ -35,13 +35,13 @@ async function serve(more: readonly string[] = []) {
     /** Sends requests on connections of their own. */
     async ask(count: number): Promise<void> {
       for (let i = 0; i < count; i += 1) {
-        await fetch(`${served.ready['url']}/livez`, { headers: { connection: 'close' } });
+        await fetch(`${served.url}/livez`, { headers: { connection: 'close' } });
       }
     },
     /** Sends a request that needs the file. Resolves to its status. */
     async error(): Promise<number> {
       const headers = { connection: 'close', 'svc-api-key': management, 'svc-trace-id': 'here' };
-      return (await fetch(`${served.ready['url']}/tokens`, { headers })).status;
+      return (await fetch(`${served.url}/tokens`, { headers })).status;
     },
     /** Sends SIGUSR2, and waits for the line that it causes. */
     async reopen(): Promise<readonly string[]> {
@@ -159,14 +159,4 @@ describe.runIf(posix)('--log-file', () => {
     expect(await stop()).toBe(0);
     expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost', STOPPING]);
   });
-});
-
-it.each([
-  [['--log-file', 'none/log'], '--log-file: none/log cannot be opened (ENOENT)'],
-  [['--log-file', '-'], '--log-file: - is standard output; the flag needs a file path'],
-  [['--log-file', 'log', '--no-log'], '--log-file needs the log, which --no-log (VAULT_LOG) turns off'],
-])('rejects %j', async (words, message) => {
-  const ended = await place.vault(['serve', '--file', 'v.db', '--port', '0', ...words]);
-  expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
-  expect(ended.stderr.split('\n')[0]).toBe(`vault: ${message}`);
 });

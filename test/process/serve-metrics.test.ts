@@ -60,8 +60,8 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
     expect(Object.keys(daemon.ready)).toEqual(['url', 'pid', 'version']);
     // The ready file may be read before the line on standard error arrives.
-    await expect.poll(daemon.told).toBe(`vault: listening on ${daemon.ready['url']}\n`);
-    expect((await fetch(`${daemon.ready['url']}/metrics`)).status).toBe(404);
+    await expect.poll(daemon.told).toBe(`vault: listening on ${daemon.url}\n`);
+    expect((await fetch(`${daemon.url}/metrics`)).status).toBe(404);
     expect(await daemon.stop()).toBe(0);
   });
 
@@ -71,7 +71,7 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     expect(await create(daemon, canaries.id)).toBe(201);
     const together = await Promise.all(Array.from({ length: 40 }, () => create(daemon)));
     expect(together).toEqual(Array(40).fill(201));
-    const { status } = await fetch(`${daemon.ready['url']}/tokens/${canaries.id}`, {
+    const { status } = await fetch(`${daemon.url}/tokens/${canaries.id}`, {
       headers: { 'svc-api-key': canaries.key },
     });
     expect(status).toBe(200);

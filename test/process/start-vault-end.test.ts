@@ -54,8 +54,6 @@ const WAIT = 'setInterval(() => undefined, 1e6);';
 describe('a child vault without `stop` leaves no process and no file', () => {
   it.each([
     ['SIGTERM', WAIT, false],
-    ['SIGINT', WAIT, false],
-    ['SIGHUP', WAIT, false],
     ['SIGKILL', WAIT, false],
     ['a natural end', '', false],
     ['process.exit', 'process.exit(1);', false],

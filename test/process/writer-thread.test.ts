@@ -32,11 +32,11 @@ async function serve(bin = VAULT) {
   count += 1;
   const cwd = place.inside(`served-${count}`);
   mkdirSync(cwd);
-  const daemon = await startServe(cwd, ['--file', place.inside('v.db')], bin);
+  const daemon = await startServe(cwd, ['--file', place.inside('v.db')], { bin });
   const ask = async (line: string, body?: object, apiKey = key) => {
     const [method = '', where = ''] = line.split(' ');
     const mediaType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const response = await fetch(`${daemon.ready['url']}${where}`, {
+    const response = await fetch(`${daemon.url}${where}`, {
       method,
       headers: { 'svc-api-key': apiKey, ...(body && { 'content-type': mediaType }) },
       ...(body && { body: JSON.stringify(body) }),

@@ -1,4 +1,4 @@
-import { type ForkOptions, fork, spawn } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -95,20 +95,39 @@ function checkResult(words: readonly string[], stdout: string): void {
   if (!isResult) throw new Error(`not a result of ${found.map(([id]) => id)}: ${stdout}`);
 }
 
-/**
- * Starts a daemon on a free port or the given socket; resolves when it is ready. `bin` may be the `dist/vault.cjs` of
- * another version.
- */
+/** A daemon in its own process. */
+export interface Served {
+  readonly child: ChildProcess;
+  /** The contents of its ready file. */
+  readonly ready: Readonly<Record<string, unknown>>;
+  readonly url: string;
+  /** Resolves to the exit code, or to -1 after a signal. */
+  readonly ended: Promise<number>;
+  /** Sends SIGTERM. Resolves like `ended`. */
+  stop(): Promise<number>;
+  /** Returns what it has printed on standard error. */
+  told(): string;
+}
+
+interface ServeOptions {
+  /** The `dist/vault.cjs` of another version. */
+  readonly bin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The name of the ready file. Daemons of one folder that start at the same time need different ones. */
+  readonly readyName?: string;
+}
+
+/** Starts a daemon on a free port or the given socket; resolves when it is ready. */
 export async function startServe(
   cwd: string,
   words: readonly string[],
-  bin = VAULT,
-): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number>; told(): string }> {
-  const readyFile = path.join(cwd, 'ready.json');
+  { bin = VAULT, env, readyName = 'ready.json' }: ServeOptions = {},
+): Promise<Served> {
+  const readyFile = path.join(cwd, readyName);
   const port = words.includes('--socket') ? [] : ['--port', '0'];
   const child = spawn(process.execPath, [bin, 'serve', ...port, '--ready-file', readyFile, ...words], {
     cwd,
-    env: cleanEnvironment(),
+    env: cleanEnvironment(env),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let stderr = '';
@@ -125,7 +144,10 @@ export async function startServe(
     ready = readReady();
   }
   return {
+    child,
     ready,
+    url: String(ready.url),
+    ended,
     stop() {
       child.kill('SIGTERM');
       return ended;

@@ -9,6 +9,8 @@ const FOLDER = new URL('.', import.meta.url);
 const ON_FILES = [
   'exit-codes',
   'local-backup',
+  'local-env',
+  'local-init',
   'local-key-command',
   'local-move',
   'local-profiles',
