@@ -1,7 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DevVault, findBarriers, heapOf, launch, openConsole, overflow, rule, startDev } from './fixture.ts';
+import {
+  type DevVault,
+  findBarriers,
+  findFaults,
+  heapOf,
+  launch,
+  openConsole,
+  overflow,
+  rule,
+  startDev,
+} from './fixture.ts';
 
 // Lists, their filter, and the frame around them.
 
@@ -164,7 +174,7 @@ describe('a list with long values', () => {
   it('leaves room for the filter beside an application with a long name', async () => {
     await show('see-as', 1280);
     await page.selectOption('select[aria-label=Application]', { label: `${LONG} (private)` });
-    expect((await page.locator('.filter input').boundingBox())?.width).toBeGreaterThan(200);
+    expect((await page.locator('.filter [role=combobox]').boundingBox())?.width).toBeGreaterThan(200);
   });
 
   it('lists five readers of a token, and the others behind a search', async () => {
@@ -324,9 +334,43 @@ describe('a filter', () => {
     expect(await page.inputValue('.filter input')).toBe('type:card');
     await page.keyboard.type(' created_at:');
     await page.keyboard.press('Tab');
-    expect(await page.inputValue('.filter input')).toMatch(/^type:card created_at:\[\d{4}-\d\d-\d\d TO \*\]$/);
+    expect(await page.inputValue('.filter input')).toMatch(/^type:card created_at:\[\d{4}-\d\d-\d\dT00:00Z TO \*\]$/);
     await page.keyboard.press('Enter');
     await page.waitForSelector('footer:has-text("of 58")');
+  });
+
+  it('chooses days in the time zone of the browser', async () => {
+    const { page: far } = await openConsole(browser, vault, { timezoneId: 'Pacific/Kiritimati' });
+    const { data } = await vault.client.listTokens({ query: { type: ['card'], size: 1 } });
+    const created = Date.parse(data[0]?.created_at ?? '');
+    const [before, day, after] = [-1, 0, 1].map((days) =>
+      new Date(created + (14 + 24 * days) * 3_600_000).toISOString().slice(0, 10),
+    );
+    const choose = async (from = '', to = from) => {
+      await far.focus('.dates summary');
+      await far.keyboard.press('Enter');
+      await far.fill('[name=From]', from);
+      await far.fill('[name=To]', to);
+      await far.keyboard.press('Enter');
+    };
+    await far.fill('.filter input', 'type:card');
+    await choose(day);
+    await far.waitForSelector('footer:has-text("of 58")');
+    const range = `created_at:[${day}T00:00+14:00 TO ${after}T00:00+14:00}`;
+    expect(new URL(far.url()).searchParams.get('q')).toBe(`type:card AND ${range}`);
+    await choose(before);
+    await far.waitForSelector('.empty:has-text("No token matches")');
+    await far.reload();
+    await far.click('.dates summary');
+    expect(await far.inputValue('[name=To]')).toBe(before);
+    expect(await findFaults(far)).toEqual([]);
+    await far.setViewportSize({ width: 320, height: 640 });
+    expect((await far.locator('.dates form').boundingBox())?.x).toBeGreaterThanOrEqual(0);
+    await far.keyboard.press('Escape');
+    expect(await far.locator('.dates[open]').count()).toBe(0);
+    await choose();
+    await far.waitForSelector('footer:has-text("of 58")');
+    await far.context().close();
   });
 
   it('says how cards get a search index when four digits find none', async () => {
