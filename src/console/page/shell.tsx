@@ -68,7 +68,7 @@ function Open({ about }: { readonly about: About }) {
           <button type="button" onClick={openKeyList}>
             Shortcuts <Key name="?" />
           </button>
-          <a class="button" href="/ui/docs/console.md" target="_blank" rel="noreferrer">
+          <a class="button" href={documentationOf(current?.name)} target="_blank" rel="noreferrer">
             Documentation
           </a>
           <button type="button" onClick={() => void lock()}>
@@ -89,6 +89,9 @@ function Open({ about }: { readonly about: About }) {
     </div>
   );
 }
+
+/** Returns the address of the documentation, with the heading of the screen to scroll to. */
+const documentationOf = (name = 'Console') => `/ui/docs/console.md#:~:text=${encodeURIComponent(`# ${name}`)}`;
 
 /** Shows a screen, or its error in the same place if it fails, so that the side bar stays usable. */
 function Screen({ of: { show: Show, name, permission } }: { readonly of: ScreenRow }) {
