@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClient } from '../../src/client/create-client.ts';
+import type { AccessRule } from '../../src/contract/access-rule.ts';
 import {
   type DevVault,
   findBarriers,
@@ -17,6 +19,10 @@ import {
 
 const LONG = 'Billing and reconciliation of merchant accounts, region two '.repeat(3);
 const CARD = '4000000000209611';
+const PCI_MASK: AccessRule = {
+  ...{ description: '', priority: 1, transform: 'mask', permissions: ['token:read'] },
+  conditions: [{ attribute: 'container', operator: 'equals', value: '/pci/eu/' }],
+};
 const NEVER = '00000000-0000-4000-8000-000000000000';
 
 let browser: Browser;
@@ -40,9 +46,21 @@ beforeAll(async () => {
     },
   ]);
   await vault.client.tokenize({ body: items.flat() });
-  await vault.management.createApplication({
-    body: { name: LONG, type: 'private', rules: [rule(1, '/', 'mask')] },
+  const { key = '' } = await vault.management.createApplication({
+    body: { name: LONG, type: 'private', rules: [rule(1, '/', 'reveal')], can_create_expiring_applications: true },
   });
+  const own = createClient({ url: vault.url, apiKey: key });
+  await own.createApplication({
+    body: {
+      name: 'till',
+      type: 'expiring',
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+      rules: [PCI_MASK],
+    },
+  });
+  const { data } = await own.listTokens({ query: { size: 4 } });
+  for (const { id } of data) await own.getToken({ params: { id } });
+  await vault.management.getToken({ params: { id: data[0]?.id ?? '' } }).catch(() => undefined);
   for (let n = 0; n < 12; n += 1) {
     await vault.management.createApplication({
       body: { name: `reader-${n}`, type: 'private', rules: [rule(1, '/', 'mask')] },
@@ -53,6 +71,8 @@ afterAll(async () => {
   await browser.close();
   await vault.end();
 });
+
+const LISTS = ['tokens', 'see-as', 'applications', 'audit'];
 
 /** Returns what is wrong with the rows of a list, measured. */
 const findUnevenness = (page: Page): Promise<readonly string[]> =>
@@ -77,10 +97,13 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
         for (const part of [cell, ...cell.querySelectorAll('*:not(svg, path)')])
           sizes.add(getComputedStyle(part).fontSize);
       });
+      const isCut = ({ scrollWidth, clientWidth }: Element) => scrollWidth > clientWidth;
       const masked = [...row.querySelectorAll('td')].filter(({ textContent }) => textContent?.startsWith('••••'));
-      if (masked.some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)) wrong.add('a masked value is cut');
+      if (masked.some(isCut)) wrong.add('a masked value is cut');
+      const short = [...row.querySelectorAll('.row:has(.when), td:has(.result, .sees), .badge, .outcome, .short')];
+      if (short.some(isCut)) wrong.add('a time or a result is cut');
       const end = row.querySelector('.id > :last-child');
-      const cell = row.querySelector('th');
+      const cell = end?.closest('th, td');
       const next = cell?.querySelector('.copy') ?? cell?.nextElementSibling;
       if (end === null || next == null) continue;
       const isWhole = end.scrollWidth <= end.clientWidth || getComputedStyle(end).overflow === 'visible';
@@ -96,7 +119,8 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
 describe('a list with long values', () => {
   let page: Page;
   beforeAll(async () => {
-    ({ page } = await openConsole(browser, vault));
+    // A zone with an offset has the longest times.
+    ({ page } = await openConsole(browser, vault, { timezoneId: 'America/St_Johns' }));
   });
   afterAll(() => page.context().close());
 
@@ -106,16 +130,17 @@ describe('a list with long values', () => {
     await page.waitForSelector('.list a.row');
   }
 
-  it.each(
-    [1024, 1280, 1600].flatMap((width) => ['tokens', 'see-as', 'applications'].map((name) => [name, width] as const)),
-  )('has even rows of one line (%s, %i px)', async (name, width) => {
-    await show(name, width);
-    expect(await findUnevenness(page)).toEqual([]);
-    expect(await overflow(page)).toBeLessThanOrEqual(0);
-  });
+  it.each([375, 1024, 1280, 1600].flatMap((width) => LISTS.map((name) => [name, width] as const)))(
+    'has even rows of one line (%s, %i px)',
+    async (name, width) => {
+      await show(name, width);
+      expect(await findUnevenness(page)).toEqual([]);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+    },
+  );
 
-  it('has even rows beside an open pane', async () => {
-    await show('tokens', 1280);
+  it.each(LISTS)('has even rows beside an open pane (%s)', async (name) => {
+    await show(name, 1280);
     await page.click('a.row');
     await page.waitForSelector('.pane');
     expect(await findUnevenness(page)).toEqual([]);
@@ -129,8 +154,11 @@ describe('a list with long values', () => {
     ['.rows .row', { maxWidth: 'none', width: '30rem' }, 'the end of an id is cut'],
     ['.list td.code', { fontSize: '20px' }, '3 sizes of type'],
     ['.list td.code', { letterSpacing: '4px' }, 'a masked value is cut'],
+    ['.list .when', { letterSpacing: '4px' }, 'a time or a result is cut'],
+    ['.list .result', { paddingLeft: '40px' }, 'a time or a result is cut'],
+    ['.list td .id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
   ])('control: %s with %o', async (selector, style, fault) => {
-    await show('tokens', 1024);
+    await show(/when|result|td .id/.test(selector) ? 'audit' : 'tokens', 1024);
     await page.evaluate(
       ([selector, style]) => {
         for (const each of document.querySelectorAll<HTMLElement>(selector)) Object.assign(each.style, style);
@@ -175,6 +203,23 @@ describe('a list with long values', () => {
     await show('see-as', 1280);
     await page.selectOption('select[aria-label=Application]', { label: `${LONG} (private)` });
     expect((await page.locator('.filter [role=combobox]').boundingBox())?.width).toBeGreaterThan(200);
+  });
+
+  it('cuts the names that Ctrl K finds inside its box', async () => {
+    await show('tokens', 1280);
+    await page.keyboard.press('Control+k');
+    await page.fill('.palette input', 'billing');
+    const option = page.locator('.palette [role=option]').first();
+    await option.waitFor();
+    const right = async (selector: string) => {
+      const box = await page.locator(selector).first().boundingBox();
+      return (box?.x ?? 0) + (box?.width ?? 0);
+    };
+    expect(await right('.palette [role=option] small')).toBeLessThan(await right('.palette input'));
+    // The control: without the cut, the name is wider than the box.
+    const width = await option.locator('span').evaluate(({ scrollWidth }) => scrollWidth);
+    expect(width).toBeGreaterThan((await page.locator('.palette').boundingBox())?.width ?? 0);
+    await page.keyboard.press('Escape');
   });
 
   it('lists five readers of a token, and the others behind a search', async () => {
@@ -235,6 +280,10 @@ describe('the order and the selection', () => {
     await page.waitForSelector('.tools:has-text("2 tokens selected")');
     expect(await findUnevenness(page)).toEqual([]);
     expect(await findBarriers(page)).toEqual([]);
+    await page.setViewportSize({ width: 375, height: 720 });
+    const bar = await page.locator('.list > .tools').boundingBox();
+    expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBeLessThanOrEqual(720);
+    await page.setViewportSize({ width: 1280, height: 720 });
     const download = page.waitForEvent('download');
     await page.click('button:has-text("Export, masked")');
     const saved: readonly { readonly data: object }[] = JSON.parse(

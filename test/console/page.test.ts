@@ -366,7 +366,7 @@ describe('a session', () => {
     const { page } = await openConsole(browser, vault);
     const second = await page.context().newPage();
     await second.goto(other.ui);
-    await second.waitForSelector('nav[aria-label=Screens]');
+    await second.waitForSelector('nav li', { state: 'attached' });
     await page.reload();
     await page.waitForSelector('a.row');
     await page.context().close();

@@ -106,8 +106,8 @@ function askerOf(application: Application, all: readonly Application[]): (token:
 
 function aloneColumns(seesOf: (token: Token) => Outcome): readonly Column<Token>[] {
   return [
-    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} />, size: 'short' },
-    { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} /> },
+    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} />, size: 'badge' },
+    { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} />, size: 'masked' },
   ];
 }
 

@@ -91,7 +91,7 @@ function TokenList({ filter, here }: ListOptions) {
           columns={[
             { head: 'Id', show: ({ id }) => <TokenId id={id} />, isCode: true, titleOf: ({ id }) => id, size: 'long' },
             { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
-            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf },
+            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
             { head: 'Containers', show: containersOf, isCode: true, titleOf: containersOf, rank: 'less' },
             { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
             {
