@@ -35,7 +35,7 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
         },
         { head: 'Age', show: ({ created_at }) => briefTime(created_at), size: 'short', rank: 'less' },
         { head: 'Actor', show: (event) => <Actor of={event} names={names} /> },
-        { head: 'Operation', show: ({ operation }) => <OperationName of={operation} /> },
+        { head: 'Operation', show: ({ operation }) => operation, titleOf: ({ operation }) => operation },
         {
           head: 'Entity',
           show: (event) => <Entities of={event} />,
@@ -64,20 +64,6 @@ export function Actor({ of: { actor_id: id, actor_name: name, actor_type: type }
   );
 }
 
-/** Shows the name of an operation, which may break before each capital letter. */
-function OperationName({ of: operation }: { readonly of: string }) {
-  return (
-    <span class="word">
-      {operation.split(/(?=[A-Z])/).map((word) => (
-        <>
-          {word}
-          <wbr />
-        </>
-      ))}
-    </span>
-  );
-}
-
 function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEvent }) {
   const [id] = entities;
   const kind = type.replaceAll('_', ' ');
@@ -89,7 +75,7 @@ function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEve
       </span>
     );
   }
-  return <b class="group">{`${wholeNumber(entities.length)} ${kind}s`}</b>;
+  return <b>{`${wholeNumber(entities.length)} ${kind}s`}</b>;
 }
 
 /** Shows the status of the reply, and whether it was denied or revealed plaintext. */
