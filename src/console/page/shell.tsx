@@ -110,7 +110,7 @@ function ScreenLink({ of: { id, name, key, permission }, isCurrent }: LinkOption
       title={isOpen ? undefined : `needs a key with ${permission}`}
       aria-current={isCurrent ? 'page' : undefined}
     >
-      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>needs a key</small>}
+      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>no key</small>}
     </a>
   );
 }
