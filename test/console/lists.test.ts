@@ -61,6 +61,7 @@ beforeAll(async () => {
   const { data } = await own.listTokens({ query: { size: 4 } });
   for (const { id } of data) await own.getToken({ params: { id } });
   await vault.management.getToken({ params: { id: data[0]?.id ?? '' } }).catch(() => undefined);
+  await vault.management.getToken({ params: { id: 'short' } }).catch(() => undefined);
   for (let n = 0; n < 12; n += 1) {
     await vault.management.createApplication({
       body: { name: `reader-${n}`, type: 'private', rules: [rule(1, '/', 'mask')] },
@@ -100,6 +101,10 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
       const isCut = ({ scrollWidth, clientWidth }: Element) => scrollWidth > clientWidth;
       const masked = [...row.querySelectorAll('td')].filter(({ textContent }) => textContent?.startsWith('••••'));
       if (masked.some(isCut)) wrong.add('a masked value is cut');
+      const ids = row.querySelector('td .id')?.getBoundingClientRect();
+      const { top } = row.getBoundingClientRect();
+      if (ids?.height && Math.abs(ids.top + ids.height / 2 - top - height / 2) > 1.5)
+        wrong.add('an id is not in the middle');
       const short = [...row.querySelectorAll('.row:has(.when), td:has(.result, .sees), .badge, .outcome, .short')];
       if (short.some(isCut)) wrong.add('a time or a result is cut');
       const end = row.querySelector('.id > :last-child');
@@ -156,6 +161,7 @@ describe('a list with long values', () => {
     ['.list td.code', { letterSpacing: '4px' }, 'a masked value is cut'],
     ['.list .when', { letterSpacing: '4px' }, 'a time or a result is cut'],
     ['.list .result', { paddingLeft: '40px' }, 'a time or a result is cut'],
+    ['.list td .id', { verticalAlign: 'baseline' }, 'an id is not in the middle'],
     ['.list td .id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
   ])('control: %s with %o', async (selector, style, fault) => {
     await show(/when|result|td .id/.test(selector) ? 'audit' : 'tokens', 1024);
