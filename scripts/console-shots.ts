@@ -125,7 +125,7 @@ async function shoot(browser: Browser, { url, ui }: ReadyVault, { name, address,
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', ...options });
   const page = await context.newPage();
   await page.goto(ui);
-  await page.waitForSelector('nav[aria-label=Screens]');
+  await page.waitForSelector('nav li', { state: 'attached' });
   await page.goto(`${url}/ui/${address}`);
   await page.waitForSelector('main h1');
   await act?.(page);

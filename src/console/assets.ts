@@ -8,6 +8,8 @@ const FOLDER = import.meta.filename.endsWith('.ts') ? '../../dist/console' : '..
 /** The page of the package's documentation that the console links to, and its path below `/ui/`. */
 const DOCUMENTATION = '../../docs/console.md';
 const DOCUMENTATION_PATH = 'docs/console.md';
+/** The pictures of a page, which the console does not serve. */
+const PICTURES = /^!\[.*\n\n/gm;
 const PAGE = 'index.html';
 const COMPRESSED = '.br';
 
@@ -37,8 +39,8 @@ export async function loadAssets() {
     await Promise.all(names.map(async (name) => [name, await readFile(path.join(folder, name))] as const)),
   );
   // A copy of the program may leave the documentation out.
-  const text = await readFile(path.join(import.meta.dirname, DOCUMENTATION)).catch(() => undefined);
-  if (text !== undefined) files.set(DOCUMENTATION_PATH, text);
+  const text = await readFile(path.join(import.meta.dirname, DOCUMENTATION), 'utf8').catch(() => undefined);
+  if (text !== undefined) files.set(DOCUMENTATION_PATH, Buffer.from(text.replace(PICTURES, '')));
   const assets = new Map<string, Asset>();
   for (const [name, bytes] of files) {
     const type = TYPES[path.extname(name)];

@@ -121,7 +121,7 @@ describe('the list', () => {
     });
     await page.route(/\/ui\/api\/logs/, (route) => route.fulfill({ json: { pagination: { page_size: 50 }, data } }));
     await page.keyboard.press('r');
-    await page.waitForSelector('time:has-text("59 minutes ago")', { state: 'attached' });
+    await page.waitForSelector('text=59 min ago', { state: 'attached' });
     expect(await overflow(page)).toBe(0);
     await page.click(`${ROWS} a.row`);
     await page.waitForSelector('.pane');

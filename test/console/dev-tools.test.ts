@@ -320,7 +320,7 @@ describe('vault ui --url', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     const [link] = await once(child.stdout.setEncoding('utf8'), 'data');
     const { page: other } = await watch(browser, String(link).trim());
-    await other.waitForSelector('nav[aria-label=Screens]');
+    await other.waitForSelector('nav li', { state: 'attached' });
     return { other, child };
   }
 

@@ -67,7 +67,7 @@ export async function watch(browser: Browser, address: string, options: BrowserC
 /** Opens the console of a dev vault and waits for its screens. */
 export async function openConsole(browser: Browser, { ui }: Pick<DevVault, 'ui'>, options: BrowserContextOptions = {}) {
   const watched = await watch(browser, ui, options);
-  await watched.page.waitForSelector('nav[aria-label=Screens]');
+  await watched.page.waitForSelector('nav li', { state: 'attached' });
   return watched;
 }
 

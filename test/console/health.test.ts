@@ -96,7 +96,8 @@ it('shows the commands instead when the console has no file', async () => {
       });
     }),
   );
-  await page.waitForSelector('.holder:has-text("Doctor needs the file: vault doctor --file FILE")');
+  await page.waitForSelector('.holder:has-text("Doctor needs the file.")');
+  await page.waitForSelector('code:has-text("vault doctor --file FILE")', { state: 'attached' });
   await page.waitForSelector('code:has-text("vault keys list --tenants --file FILE")', { state: 'attached' });
   expect(await page.locator('button:has-text("Doctor")').count()).toBe(0);
   expect(asked.filter((address) => address.includes('/ui/holder/'))).toEqual([]);

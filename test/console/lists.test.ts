@@ -1,12 +1,28 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DevVault, findBarriers, heapOf, launch, openConsole, overflow, rule, startDev } from './fixture.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import type { AccessRule } from '../../src/contract/access-rule.ts';
+import {
+  type DevVault,
+  findBarriers,
+  findFaults,
+  heapOf,
+  launch,
+  openConsole,
+  overflow,
+  rule,
+  startDev,
+} from './fixture.ts';
 
 // Lists, their filter, and the frame around them.
 
 const LONG = 'Billing and reconciliation of merchant accounts, region two '.repeat(3);
 const CARD = '4000000000209611';
+const PCI_MASK: AccessRule = {
+  ...{ description: '', priority: 1, transform: 'mask', permissions: ['token:read'] },
+  conditions: [{ attribute: 'container', operator: 'equals', value: '/pci/eu/' }],
+};
 const NEVER = '00000000-0000-4000-8000-000000000000';
 
 let browser: Browser;
@@ -30,9 +46,22 @@ beforeAll(async () => {
     },
   ]);
   await vault.client.tokenize({ body: items.flat() });
-  await vault.management.createApplication({
-    body: { name: LONG, type: 'private', rules: [rule(1, '/', 'mask')] },
+  const { key = '' } = await vault.management.createApplication({
+    body: { name: LONG, type: 'private', rules: [rule(1, '/', 'reveal')], can_create_expiring_applications: true },
   });
+  const own = createClient({ url: vault.url, apiKey: key });
+  await own.createApplication({
+    body: {
+      name: 'till',
+      type: 'expiring',
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+      rules: [PCI_MASK],
+    },
+  });
+  const { data } = await own.listTokens({ query: { size: 4 } });
+  for (const { id } of data) await own.getToken({ params: { id } });
+  await vault.management.getToken({ params: { id: data[0]?.id ?? '' } }).catch(() => undefined);
+  await vault.management.getToken({ params: { id: 'short' } }).catch(() => undefined);
   for (let n = 0; n < 12; n += 1) {
     await vault.management.createApplication({
       body: { name: `reader-${n}`, type: 'private', rules: [rule(1, '/', 'mask')] },
@@ -43,6 +72,8 @@ afterAll(async () => {
   await browser.close();
   await vault.end();
 });
+
+const LISTS = ['tokens', 'see-as', 'applications', 'audit'];
 
 /** Returns what is wrong with the rows of a list, measured. */
 const findUnevenness = (page: Page): Promise<readonly string[]> =>
@@ -67,10 +98,17 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
         for (const part of [cell, ...cell.querySelectorAll('*:not(svg, path)')])
           sizes.add(getComputedStyle(part).fontSize);
       });
+      const isCut = ({ scrollWidth, clientWidth }: Element) => scrollWidth > clientWidth;
       const masked = [...row.querySelectorAll('td')].filter(({ textContent }) => textContent?.startsWith('••••'));
-      if (masked.some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)) wrong.add('a masked value is cut');
+      if (masked.some(isCut)) wrong.add('a masked value is cut');
+      const ids = row.querySelector('td .id')?.getBoundingClientRect();
+      const { top } = row.getBoundingClientRect();
+      if (ids?.height && Math.abs(ids.top + ids.height / 2 - top - height / 2) > 1.5)
+        wrong.add('an id is not in the middle');
+      const short = [...row.querySelectorAll('.row:has(.when), td:has(.result, .sees), .badge, .outcome, .short')];
+      if (short.some(isCut)) wrong.add('a time or a result is cut');
       const end = row.querySelector('.id > :last-child');
-      const cell = row.querySelector('th');
+      const cell = end?.closest('th, td');
       const next = cell?.querySelector('.copy') ?? cell?.nextElementSibling;
       if (end === null || next == null) continue;
       const isWhole = end.scrollWidth <= end.clientWidth || getComputedStyle(end).overflow === 'visible';
@@ -86,7 +124,8 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
 describe('a list with long values', () => {
   let page: Page;
   beforeAll(async () => {
-    ({ page } = await openConsole(browser, vault));
+    // A zone with an offset has the longest times.
+    ({ page } = await openConsole(browser, vault, { timezoneId: 'America/St_Johns' }));
   });
   afterAll(() => page.context().close());
 
@@ -96,16 +135,17 @@ describe('a list with long values', () => {
     await page.waitForSelector('.list a.row');
   }
 
-  it.each(
-    [1024, 1280, 1600].flatMap((width) => ['tokens', 'see-as', 'applications'].map((name) => [name, width] as const)),
-  )('has even rows of one line (%s, %i px)', async (name, width) => {
-    await show(name, width);
-    expect(await findUnevenness(page)).toEqual([]);
-    expect(await overflow(page)).toBeLessThanOrEqual(0);
-  });
+  it.each([375, 1024, 1280, 1600].flatMap((width) => LISTS.map((name) => [name, width] as const)))(
+    'has even rows of one line (%s, %i px)',
+    async (name, width) => {
+      await show(name, width);
+      expect(await findUnevenness(page)).toEqual([]);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+    },
+  );
 
-  it('has even rows beside an open pane', async () => {
-    await show('tokens', 1280);
+  it.each(LISTS)('has even rows beside an open pane (%s)', async (name) => {
+    await show(name, 1280);
     await page.click('a.row');
     await page.waitForSelector('.pane');
     expect(await findUnevenness(page)).toEqual([]);
@@ -119,8 +159,12 @@ describe('a list with long values', () => {
     ['.rows .row', { maxWidth: 'none', width: '30rem' }, 'the end of an id is cut'],
     ['.list td.code', { fontSize: '20px' }, '3 sizes of type'],
     ['.list td.code', { letterSpacing: '4px' }, 'a masked value is cut'],
+    ['.list .when', { letterSpacing: '4px' }, 'a time or a result is cut'],
+    ['.list .result', { paddingLeft: '40px' }, 'a time or a result is cut'],
+    ['.list td .id', { verticalAlign: 'baseline' }, 'an id is not in the middle'],
+    ['.list td .id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
   ])('control: %s with %o', async (selector, style, fault) => {
-    await show('tokens', 1024);
+    await show(/when|result|td .id/.test(selector) ? 'audit' : 'tokens', 1024);
     await page.evaluate(
       ([selector, style]) => {
         for (const each of document.querySelectorAll<HTMLElement>(selector)) Object.assign(each.style, style);
@@ -164,7 +208,24 @@ describe('a list with long values', () => {
   it('leaves room for the filter beside an application with a long name', async () => {
     await show('see-as', 1280);
     await page.selectOption('select[aria-label=Application]', { label: `${LONG} (private)` });
-    expect((await page.locator('.filter input').boundingBox())?.width).toBeGreaterThan(200);
+    expect((await page.locator('.filter [role=combobox]').boundingBox())?.width).toBeGreaterThan(200);
+  });
+
+  it('cuts the names that Ctrl K finds inside its box', async () => {
+    await show('tokens', 1280);
+    await page.keyboard.press('Control+k');
+    await page.fill('.palette input', 'billing');
+    const option = page.locator('.palette [role=option]').first();
+    await option.waitFor();
+    const right = async (selector: string) => {
+      const box = await page.locator(selector).first().boundingBox();
+      return (box?.x ?? 0) + (box?.width ?? 0);
+    };
+    expect(await right('.palette [role=option] small')).toBeLessThan(await right('.palette input'));
+    // The control: without the cut, the name is wider than the box.
+    const width = await option.locator('span').evaluate(({ scrollWidth }) => scrollWidth);
+    expect(width).toBeGreaterThan((await page.locator('.palette').boundingBox())?.width ?? 0);
+    await page.keyboard.press('Escape');
   });
 
   it('lists five readers of a token, and the others behind a search', async () => {
@@ -225,6 +286,10 @@ describe('the order and the selection', () => {
     await page.waitForSelector('.tools:has-text("2 tokens selected")');
     expect(await findUnevenness(page)).toEqual([]);
     expect(await findBarriers(page)).toEqual([]);
+    await page.setViewportSize({ width: 375, height: 720 });
+    const bar = await page.locator('.list > .tools').boundingBox();
+    expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBeLessThanOrEqual(720);
+    await page.setViewportSize({ width: 1280, height: 720 });
     const download = page.waitForEvent('download');
     await page.click('button:has-text("Export, masked")');
     const saved: readonly { readonly data: object }[] = JSON.parse(
@@ -324,9 +389,43 @@ describe('a filter', () => {
     expect(await page.inputValue('.filter input')).toBe('type:card');
     await page.keyboard.type(' created_at:');
     await page.keyboard.press('Tab');
-    expect(await page.inputValue('.filter input')).toMatch(/^type:card created_at:\[\d{4}-\d\d-\d\d TO \*\]$/);
+    expect(await page.inputValue('.filter input')).toMatch(/^type:card created_at:\[\d{4}-\d\d-\d\dT00:00Z TO \*\]$/);
     await page.keyboard.press('Enter');
     await page.waitForSelector('footer:has-text("of 58")');
+  });
+
+  it('chooses days in the time zone of the browser', async () => {
+    const { page: far } = await openConsole(browser, vault, { timezoneId: 'Pacific/Kiritimati' });
+    const { data } = await vault.client.listTokens({ query: { type: ['card'], size: 1 } });
+    const created = Date.parse(data[0]?.created_at ?? '');
+    const [before, day, after] = [-1, 0, 1].map((days) =>
+      new Date(created + (14 + 24 * days) * 3_600_000).toISOString().slice(0, 10),
+    );
+    const choose = async (from = '', to = from) => {
+      await far.focus('.dates summary');
+      await far.keyboard.press('Enter');
+      await far.fill('[name=From]', from);
+      await far.fill('[name=To]', to);
+      await far.keyboard.press('Enter');
+    };
+    await far.fill('.filter input', 'type:card');
+    await choose(day);
+    await far.waitForSelector('footer:has-text("of 58")');
+    const range = `created_at:[${day}T00:00+14:00 TO ${after}T00:00+14:00}`;
+    expect(new URL(far.url()).searchParams.get('q')).toBe(`type:card AND ${range}`);
+    await choose(before);
+    await far.waitForSelector('.empty:has-text("No token matches")');
+    await far.reload();
+    await far.click('.dates summary');
+    expect(await far.inputValue('[name=To]')).toBe(before);
+    expect(await findFaults(far)).toEqual([]);
+    await far.setViewportSize({ width: 320, height: 640 });
+    expect((await far.locator('.dates form').boundingBox())?.x).toBeGreaterThanOrEqual(0);
+    await far.keyboard.press('Escape');
+    expect(await far.locator('.dates[open]').count()).toBe(0);
+    await choose();
+    await far.waitForSelector('footer:has-text("of 58")');
+    await far.context().close();
   });
 
   it('says how cards get a search index when four digits find none', async () => {

@@ -51,6 +51,33 @@ async function settle(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('[aria-busy=true]') === null);
 }
 
+describe('the documentation', () => {
+  it('opens at the section of each screen, without pictures', async () => {
+    const { page } = await openConsole(browser, vault);
+    const read: string[] = [];
+    for (const name of await page.$$eval('nav li a', (links) =>
+      links.map(({ firstChild }) => firstChild?.textContent),
+    )) {
+      await page.click(`nav li a:has-text("${name}")`);
+      await page.waitForSelector(`h1:has-text("${name}")`);
+      const opened = page.waitForEvent('popup');
+      await page.click('nav a:has-text("Documentation")');
+      const popup = await opened;
+      await popup.waitForFunction(() => scrollY > 0);
+      read.push(await popup.locator('body').innerText());
+      expect(read[0]).toContain(`\n## ${name}\n`);
+      await popup.close();
+    }
+    expect(read).toHaveLength(7);
+    expect(read[0]).not.toContain('![');
+    // The control: without a section, the page opens at its start.
+    const top = await page.context().newPage();
+    await top.goto(`${vault.url}/ui/docs/console.md`);
+    expect(await top.evaluate(() => scrollY)).toBe(0);
+    await page.context().close();
+  });
+});
+
 describe('a walk through every screen', () => {
   it('has no accessibility violation, sends requests to its own origin only and violates no policy', {
     timeout: 120_000,
@@ -339,7 +366,7 @@ describe('a session', () => {
     const { page } = await openConsole(browser, vault);
     const second = await page.context().newPage();
     await second.goto(other.ui);
-    await second.waitForSelector('nav[aria-label=Screens]');
+    await second.waitForSelector('nav li', { state: 'attached' });
     await page.reload();
     await page.waitForSelector('a.row');
     await page.context().close();

@@ -86,6 +86,21 @@ describe('a token', () => {
   });
 });
 
+describe('an action on a token', () => {
+  const actions = () => page.locator('.actions button:has-text("Edit"), .actions button:has-text("Delete")').count();
+
+  it('is offered only if a rule of the key grants it for this token', async () => {
+    const permissions = ['token:read', 'token:update', 'token:delete'];
+    await signInAs('high', { rules: [rule(1, '/pci/high/', 'mask', permissions), rule(2, '/', 'mask')] });
+    await openToken();
+    await expect.poll(actions).toBe(2);
+    await page.goto(`${vault.url}/ui/tokens?token=item-0001`);
+    await page.selectOption('.acting select', { label: 'high (private)' });
+    await page.waitForSelector('.own:has-text("high (private) sees mask")');
+    await expect.poll(actions).toBe(0);
+  });
+});
+
 describe('a key', () => {
   it('that no longer works is named, with the remedy', async () => {
     const { id } = await signInAs('rotated', { permissions: ['token:read'] });

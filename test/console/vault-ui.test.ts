@@ -120,6 +120,19 @@ describe('a link of vault ui', () => {
     await end();
   });
 
+  it('names the profile of its key, and its commands', async () => {
+    const VAULT_API_KEY = await readFile(inside('private.key'), 'utf8');
+    await vault(['profile', 'add', 'till', '--file', FILE], { ...env, VAULT_API_KEY });
+    const { link, end } = await startUi(['--profile', 'till']);
+    const { page } = await watch(browser, link);
+    await page.waitForSelector('.signed:has-text("Signed in as profile till (")');
+    const line = (await page.textContent('footer .command pre')) ?? '';
+    expect(line).toBe(`vault tokens list --transform mask --file ${FILE} --profile till`);
+    expect((await vault(line.split(' ').slice(1), env)).data).toHaveLength(3);
+    await page.context().close();
+    await end();
+  });
+
   it('without a key accepts a pasted one', async () => {
     const { link, end } = await startUi(['--file', FILE]);
     const { page } = await watch(browser, link);

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ruleWarnings } from '../../src/console/page/apps/rule-warnings.ts';
+import { daysIn, withDays } from '../../src/console/page/tokens/days-in-query.ts';
 import { createText, EMPTY_DRAFT } from '../../src/console/page/tokens/token-draft.ts';
 import { patchText } from '../../src/console/page/tokens/token-patch.ts';
 
@@ -79,5 +80,51 @@ describe('the text of', () => {
     [{ deduplicate_token: 'true' }, '{"deduplicate_token":true}'],
   ])('a patch: %j', (typed, text) => {
     expect(patchText(before, { ...before, ...typed })).toBe(text);
+  });
+});
+
+describe('the days of a query', () => {
+  const { TZ } = process.env;
+  beforeAll(() => {
+    process.env['TZ'] = 'Europe/Berlin';
+  });
+  afterAll(() => {
+    if (TZ === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = TZ;
+  });
+
+  const OCTOBER = 'created_at:[2026-10-01T00:00+02:00 TO 2026-11-01T00:00+01:00}';
+  const october = { from: '2026-10-01', to: '2026-10-31' };
+  it.each([
+    ['', OCTOBER],
+    ['type:card', `type:card AND ${OCTOBER}`],
+    ['type:card OR type:bank', `(type:card OR type:bank) AND ${OCTOBER}`],
+    ['created_at:[2026-01-01 TO *] type:card', `${OCTOBER} type:card`],
+    ['type:card AND created_at:2026-01-01 AND id:a', `type:card AND ${OCTOBER} AND id:a`],
+    ['NOT created_at:2026-01-01', `NOT created_at:2026-01-01 AND ${OCTOBER}`],
+    ['expires_at:[* TO 2026-01-01]', `expires_at:[* TO 2026-01-01] AND ${OCTOBER}`],
+    ['data:"created_at:[1 TO 2]"', `data:"created_at:[1 TO 2]" AND ${OCTOBER}`],
+    ['not a query', `not a query AND ${OCTOBER}`],
+  ])('are those of the browser: %s', (query, changed) => {
+    expect(withDays(query, 'created_at', october)).toBe(changed);
+  });
+
+  it.each([OCTOBER, `type:card AND ${OCTOBER}`, `${OCTOBER} type:card`])('are read from it: %s', (query) => {
+    expect(daysIn(query, 'created_at')).toEqual(october);
+    expect(daysIn(query, 'expires_at')).toBeUndefined();
+  });
+
+  it.each([
+    [OCTOBER, ''],
+    [`${OCTOBER} AND type:card`, 'type:card'],
+    [`type:card AND ${OCTOBER}`, 'type:card'],
+    [`type:card ${OCTOBER} id:a`, 'type:card id:a'],
+  ])('are removed from it: %s', (query, changed) => {
+    expect(withDays(query, 'created_at', { from: '', to: '' })).toBe(changed);
+  });
+
+  it('may have an open end', () => {
+    expect(withDays('', 'expires_at', { from: '', to: '2026-10-31' })).toBe('expires_at:[* TO 2026-11-01T00:00+01:00}');
+    expect(daysIn('expires_at:[2026-10-01 TO *]', 'expires_at')).toEqual({ from: '2026-10-01', to: '' });
   });
 });

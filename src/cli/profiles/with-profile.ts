@@ -15,12 +15,20 @@ type Named = Pick<GlobalFlags, 'url' | 'file' | 'store'>;
  * flag or variable names a vault, because its API key must not go to another vault. An empty name means no profile.
  */
 export async function withProfile(flags: GlobalFlags, env: Environment): Promise<Environment> {
+  return (await namedProfile(flags, env)).env;
+}
+
+/** Resolves to the environment as `withProfile` does, and to the name of the profile, if one applies. */
+export async function namedProfile(
+  flags: GlobalFlags,
+  env: Environment,
+): Promise<{ readonly env: Environment; readonly name?: string }> {
   const asked = flags.profile ?? flagValue(undefined, env, FLAGS.profile.profile);
-  if (asked === '' || (asked === undefined && isVaultNamed(flags, env))) return env;
+  if (asked === '' || (asked === undefined && isVaultNamed(flags, env))) return { env };
   const { openProfileStore } = await import('./profile-store.ts');
   const store = await openProfileStore(env);
   const name = asked ?? (await store.defaultName());
-  if (name === undefined) return env;
+  if (name === undefined) return { env };
   // Report a missing profile with exit code 2: a script would take exit code 3 for a missing record.
   const profile = await store.read(name).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
@@ -28,7 +36,7 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   });
   const filled = fillFromProfile(profile, flags, env);
   useErrorForm(filled);
-  return filled;
+  return { env: filled, name };
 }
 
 /**

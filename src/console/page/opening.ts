@@ -85,7 +85,8 @@ if (code === null && sessionStorage.getItem(SECRET) !== null) {
 /** Loads the rest of the page. Runs after the first paint, because compiling the page would delay the paint. */
 function loadPage(): void {
   const link = document.querySelector<HTMLLinkElement>('link[rel=preload]');
-  if (link !== null) void import(link.href);
+  if (link === null) addEventListener('DOMContentLoaded', loadPage);
+  else void import(link.href);
 }
 
 requestAnimationFrame(() => setTimeout(loadPage));

@@ -99,7 +99,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
             tabIndex={-1}
             onClick={() => choose(line)}
           >
-            {line.text} <small>{line.kind}</small>
+            <span title={line.text}>{line.text}</span> <small>{line.kind}</small>
           </button>
         ))}
       </div>

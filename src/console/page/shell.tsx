@@ -68,7 +68,7 @@ function Open({ about }: { readonly about: About }) {
           <button type="button" onClick={openKeyList}>
             Shortcuts <Key name="?" />
           </button>
-          <a class="button" href="/ui/docs/console.md" target="_blank" rel="noreferrer">
+          <a class="button" href={documentationOf(current?.name)} target="_blank" rel="noreferrer">
             Documentation
           </a>
           <button type="button" onClick={() => void lock()}>
@@ -90,6 +90,9 @@ function Open({ about }: { readonly about: About }) {
   );
 }
 
+/** Returns the address of the documentation, with the heading of the screen to scroll to. */
+const documentationOf = (name = 'Console') => `/ui/docs/console.md#:~:text=${encodeURIComponent(`# ${name}`)}`;
+
 /** Shows a screen, or its error in the same place if it fails, so that the side bar stays usable. */
 function Screen({ of: { show: Show, name, permission } }: { readonly of: ScreenRow }) {
   const [error] = useErrorBoundary();
@@ -107,7 +110,7 @@ function ScreenLink({ of: { id, name, key, permission }, isCurrent }: LinkOption
       title={isOpen ? undefined : `needs a key with ${permission}`}
       aria-current={isCurrent ? 'page' : undefined}
     >
-      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>needs a key</small>}
+      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>no key</small>}
     </a>
   );
 }

@@ -55,18 +55,21 @@ function ownWords(target: Exclude<Target, { readonly kind: 'remote' }>, flags: G
 }
 
 /**
- * Resolves to the API keys of a console: those in the files, else the one of the environment. There may be none,
- * because the user can paste a key into the page.
+ * Resolves to the API keys of a console: those in the files, else the one of the environment, which a profile may have
+ * completed. There may be none, because the user can paste a key into the page.
  */
 export async function readConsoleKeys(
   files: readonly string[],
   flags: GlobalFlags,
-  env: Environment,
+  ownEnv: Environment,
+  { env, name }: { readonly env: Environment; readonly name?: string },
 ): Promise<readonly ConsoleKey[]> {
   const named = env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined;
   const chosen = files.length > 0 || named === undefined ? files : [named];
   if (chosen.length === 0 && env['VAULT_API_KEY']) {
-    return [{ apiKey: await readApiKey(flags, env), source: 'VAULT_API_KEY' }];
+    const apiKey = await readApiKey(flags, env);
+    if (name === undefined || ownEnv['VAULT_API_KEY']) return [{ apiKey, source: 'VAULT_API_KEY' }];
+    return [{ apiKey, source: `profile ${name}`, flag: words('--profile', name).join(' ') }];
   }
   return Promise.all(
     chosen.map(async (apiKeyFile) => ({

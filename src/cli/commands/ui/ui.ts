@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import type { ConsoleKey } from '../../../console/identities.ts';
 import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { assertEngine } from '../../../core/assert-engine.ts';
 import { Problem } from '../../../core/problem.ts';
@@ -21,7 +22,7 @@ import { parseDuration, parseWhole } from '../../flags/quantities.ts';
 import { chooseTarget, daemonAt, locationOf, openTarget, type Target } from '../../flags/target.ts';
 import { VERSION } from '../../help/version.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { withProfile } from '../../profiles/with-profile.ts';
+import { namedProfile } from '../../profiles/with-profile.ts';
 import { createStopper, stopSignals } from '../serve/stopper.ts';
 import { subcommand } from '../subcommand.ts';
 import { consoleCommands, readConsoleKeys } from './console-commands.ts';
@@ -63,13 +64,15 @@ export const defineUi = subcommand<UiFlags>({
   async run({ flags: { apiKeyFile, ...flags }, env: variables }) {
     const { env, ignored } = withoutForeign(variables);
     for (const fact of ignored) report(fact);
-    return showConsole(flags, apiKeyFile ?? [], await withProfile(flags, env));
+    const profile = await namedProfile(flags, env);
+    const apiKeys = await readConsoleKeys(apiKeyFile ?? [], flags, env, profile);
+    return showConsole(flags, apiKeys, profile.env);
   },
 });
 
 async function showConsole(
   flags: Omit<UiFlags, 'apiKeyFile'> & GlobalFlags,
-  apiKeyFiles: readonly string[],
+  apiKeys: readonly ConsoleKey[],
   env: Environment,
 ): Promise<ExitCode> {
   const idleMs = parseDuration('--idle', flagValue(flags.idle, env, UI_FLAGS.idle) ?? '30m');
@@ -78,7 +81,6 @@ async function showConsole(
   // The router of the daemon compiles code when it loads, even for the page of a vault behind another daemon.
   assertEngine();
   const target = chooseTarget(flags, env);
-  const apiKeys = await readConsoleKeys(apiKeyFiles, flags, env);
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
   const dev =
     target.kind === 'remote'

@@ -4,7 +4,7 @@ import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { briefTime, Key, Tags, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -79,11 +79,22 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
             hrefOf={({ id }) => address(NAME, { q, app: id })}
             open={app}
             columns={[
-              { head: 'Name', show: ({ name }) => name },
-              { head: 'Type', show: (application) => <TypeOf of={application} /> },
-              { head: 'Rules', show: ({ rules }) => (rules.length === 0 ? '–' : rules.length), rank: 'extra' },
+              { head: 'Name', show: ({ name }) => name, titleOf: ({ name }) => name },
+              { head: 'Type', show: (application) => <TypeOf of={application} />, size: 'medium' },
+              {
+                head: 'Rules',
+                show: ({ rules }) => (rules.length === 0 ? '–' : rules.length),
+                size: 'short',
+                rank: 'extra',
+              },
               { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
-              { head: 'Created', show: ({ created_at }) => <Time at={created_at} />, rank: 'extra' },
+              {
+                head: 'Created',
+                show: ({ created_at }) => briefTime(created_at),
+                titleOf: ({ created_at }) => created_at,
+                size: 'short',
+                rank: 'extra',
+              },
             ]}
           />
         )}
@@ -100,11 +111,7 @@ function TypeOf({ of: { type, expires_at } }: { readonly of: Application }) {
   return (
     <>
       {type}
-      {expires_at !== undefined && (
-        <span class="ends">
-          ends <Time at={expires_at} />
-        </span>
-      )}
+      {expires_at !== undefined && <span class="ends">ends {briefTime(expires_at)}</span>}
     </>
   );
 }

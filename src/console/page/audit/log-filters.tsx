@@ -1,5 +1,6 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { holderRun } from '../holder.ts';
+import { DateField } from '../parts/date-field.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
 import { exactTime, wholeNumber } from '../parts/numbers.ts';
@@ -64,13 +65,28 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
           isGood={({ ok }) => ok}
           show={verdictOf}
         />
-        <DateField label="From" value={filter.since} choose={(since) => go(addressOf({ since }))} />
-        <DateField label="To" value={filter.until} choose={(until) => go(addressOf({ until }))} />
+        {BOUNDS.map(([label, name]) => (
+          <DateField
+            key={name}
+            label={label}
+            type="datetime-local"
+            value={localTime(filter[name])}
+            choose={(typed) => go(addressOf({ [name]: typed && new Date(typed).toISOString() }))}
+          />
+        ))}
         {level === 'mutations' && <span class="note">This vault does not record reads.</span>}
       </section>
     </>
   );
 }
+
+const BOUNDS = [
+  ['From', 'since'],
+  ['To', 'until'],
+] as const;
+
+/** Returns a time as a field writes it. */
+const localTime = (iso: string | undefined): string => (iso ? exactTime(iso).slice(0, 19).replace(' ', 'T') : '');
 
 function verdictOf({ ok, entries = 0, head = '', first_bad: bad }: Verified) {
   if (!ok) return `entry ${bad?.sequence}: ${bad?.what}`;
@@ -103,29 +119,6 @@ function Choice({ name, chosen, options, choose }: ChoiceOptions) {
         </option>
       ))}
     </select>
-  );
-}
-
-interface DateOptions {
-  readonly label: string;
-  /** An ISO 8601 time. */
-  readonly value: string | undefined;
-  readonly choose: (value: string) => void;
-}
-
-/** A field for a time in the time zone of the browser. */
-function DateField({ label, value, choose }: DateOptions) {
-  return (
-    <label class="date">
-      {label}{' '}
-      <input
-        name={label}
-        type="datetime-local"
-        step="1"
-        value={value === undefined ? '' : exactTime(value).slice(0, 19).replace(' ', 'T')}
-        onChange={({ currentTarget: { value: typed } }) => choose(typed === '' ? '' : new Date(typed).toISOString())}
-      />
-    </label>
   );
 }
 

@@ -1,6 +1,7 @@
-import { wholeNumber } from '../parts/numbers.ts';
-import { ExactTime, Time } from '../parts/pieces.tsx';
+import { exactTime, wholeNumber } from '../parts/numbers.ts';
+import { briefTime, ExactTime } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
+import { TokenId } from '../parts/token-id.tsx';
 import type { LogEvent, LogRow } from './log-events.ts';
 
 interface LogRowsOptions {
@@ -21,13 +22,28 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
       hrefOf={({ position }) => hrefOf(position)}
       open={open}
       columns={[
-        { head: 'Time', show: ({ created_at }) => <ExactTime at={created_at} />, size: 'time' },
-        { head: 'Age', show: ({ created_at }) => <Time at={created_at} />, size: 'short', rank: 'less' },
+        {
+          head: 'Time',
+          show: ({ created_at }) => (
+            <>
+              <ExactTime at={created_at} />
+              <span class="brief">{briefTime(created_at)}</span>
+            </>
+          ),
+          titleOf: ({ created_at }) => exactTime(created_at),
+          size: 'time',
+        },
+        { head: 'Age', show: ({ created_at }) => briefTime(created_at), size: 'short', rank: 'less' },
         { head: 'Actor', show: (event) => <Actor of={event} names={names} /> },
-        { head: 'Operation', show: ({ operation }) => <OperationName of={operation} /> },
-        { head: 'Entity', show: (event) => <Entities of={event} />, rank: 'extra' },
-        { head: 'Result', show: (event) => <Result of={event} /> },
-        { head: '#', show: ({ position }) => <code>{position}</code>, rank: 'less' },
+        { head: 'Operation', show: ({ operation }) => operation, titleOf: ({ operation }) => operation },
+        {
+          head: 'Entity',
+          show: (event) => <Entities of={event} />,
+          titleOf: ({ entities }) => (entities.length === 1 ? entities[0] : undefined),
+          rank: 'extra',
+        },
+        { head: 'Result', show: (event) => <Result of={event} />, size: 'outcome' },
+        { head: '#', show: ({ position }) => <code>{position}</code>, size: 'short', rank: 'wide' },
       ]}
     />
   );
@@ -48,26 +64,18 @@ export function Actor({ of: { actor_id: id, actor_name: name, actor_type: type }
   );
 }
 
-/** Shows the name of an operation, which may break before each capital letter. */
-function OperationName({ of: operation }: { readonly of: string }) {
-  return (
-    <span class="word">
-      {operation.split(/(?=[A-Z])/).map((word) => (
-        <>
-          {word}
-          <wbr />
-        </>
-      ))}
-    </span>
-  );
-}
-
 function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEvent }) {
   const [id] = entities;
   const kind = type.replaceAll('_', ' ');
   if (id === undefined) return <span class="soft">{kind}</span>;
-  if (entities.length === 1) return <code>{id}</code>;
-  return <b class="group">{`${wholeNumber(entities.length)} ${kind}s`}</b>;
+  if (entities.length === 1) {
+    return (
+      <span class="id code">
+        <TokenId id={id} />
+      </span>
+    );
+  }
+  return <b>{`${wholeNumber(entities.length)} ${kind}s`}</b>;
 }
 
 /** Shows the status of the reply, and whether it was denied or revealed plaintext. */
@@ -75,7 +83,7 @@ export function Result({ of: { status, revealed } }: { readonly of: LogRow }) {
   const isDenied = status === 403 || status === 429;
   return (
     <span class="result">
-      {status} {isDenied && <span class="sees denied">denied</span>}
+      <span>{status}</span> {isDenied && <span class="sees denied">denied</span>}
       {revealed && <span class="sees reveal">revealed</span>}
     </span>
   );

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useApplications } from '../applications.ts';
-import { Time, Wrong } from '../parts/pieces.tsx';
+import { briefTime, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { address, route } from '../route.ts';
 import { requests, useRequests } from './live-requests.ts';
@@ -29,15 +29,25 @@ export function Requests() {
           open={route.value.query['request']}
           columns={[
             { head: 'Request', show: ({ method, route: path }) => <code>{[method, path ?? '?'].join(' ')}</code> },
-            { head: 'Status', show: ({ status }) => <b class={`status s${Math.floor(status / 100)}`}>{status}</b> },
-            { head: 'ms', show: ({ ms }) => ms?.toFixed(1), rank: 'less' },
+            {
+              head: 'Status',
+              show: ({ status }) => <b class={`status s${Math.floor(status / 100)}`}>{status}</b>,
+              size: 'short',
+            },
+            { head: 'ms', show: ({ ms }) => ms?.toFixed(1), size: 'short', rank: 'less' },
             {
               head: 'Application',
               show: ({ application_id: id }) => applications.value?.find((each) => each.id === id)?.name ?? id,
               rank: 'extra',
             },
             { head: 'Problem', show: ({ problem, members }) => problemText(problem, members), rank: 'extra' },
-            { head: 'Time', show: ({ time }) => <Time at={time} />, rank: 'less' },
+            {
+              head: 'Time',
+              show: ({ time }) => briefTime(time),
+              titleOf: ({ time }) => time,
+              size: 'short',
+              rank: 'less',
+            },
           ]}
         />
       </div>

@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Copied, commandOf, curlOf, type ShownCall, type ShownCommand, typescriptOf } from './command-of.ts';
+import { Menu } from './menu.tsx';
 import { CopyButton } from './pieces.tsx';
 
 interface AsCommandOptions {
@@ -9,8 +9,6 @@ interface AsCommandOptions {
 
 /** Shows a menu with the equivalent command, to copy it. */
 export function AsCommand({ of }: AsCommandOptions) {
-  const element = useRef<HTMLDetailsElement>(null);
-  const [isOpen, setOpen] = useState(false);
   const forms: readonly (readonly [string, Copied])[] = [
     ['command', commandOf(of)],
     ...('text' in of
@@ -21,33 +19,14 @@ export function AsCommand({ of }: AsCommandOptions) {
         ] as const)),
   ];
 
-  useEffect(() => {
-    if (!isOpen) return;
-    const close = (event: Event) => {
-      const { current } = element;
-      const isInside = event.target instanceof Node && current?.contains(event.target);
-      if (current !== null && (event instanceof KeyboardEvent ? event.key === 'Escape' : !isInside)) {
-        current.open = false;
-        if (event instanceof KeyboardEvent) event.stopPropagation();
-      }
-    };
-    addEventListener('pointerdown', close);
-    addEventListener('keydown', close, true);
-    return () => {
-      removeEventListener('pointerdown', close);
-      removeEventListener('keydown', close, true);
-    };
-  }, [isOpen]);
-
   return (
-    <details class="command" ref={element} onToggle={({ currentTarget: { open } }) => setOpen(open)}>
-      <summary>{forms.length > 1 ? 'Copy as command, curl, TypeScript' : 'Copy as command'}</summary>
+    <Menu class="command" name={forms.length > 1 ? 'Copy as command, curl, TypeScript' : 'Copy as command'}>
       <div>
         {forms.map(([name, form]) => (
           <Form key={name} name={name} form={form} />
         ))}
       </div>
-    </details>
+    </Menu>
   );
 }
 

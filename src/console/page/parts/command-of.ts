@@ -29,6 +29,7 @@ export interface ShownCommand {
 export type Copied = { readonly text: string; readonly note?: string | undefined } | { readonly reason: string };
 
 const TEMPORARY = 'This vault is temporary: it ends with its daemon, and no command can name its file.';
+const OTHER_FILE = 'FILE is the file of the vault, on the machine of its daemon.';
 const NO_DAEMON = 'This console opened the vault itself. A request needs a daemon: start `vault serve`.';
 
 /** Returns the command line that runs as it is in any folder, if the vault can be named. */
@@ -44,7 +45,8 @@ export function commandOf(shown: ShownCall | ShownCommand): Copied {
   const { text, needs, last } = shown;
   if (needs === 'file') {
     const { temporary, file } = about.commands;
-    return temporary ? { reason: TEMPORARY } : { text: `${text} ${file ?? '--file FILE'}` };
+    if (temporary) return { reason: TEMPORARY };
+    return file === undefined ? { text: `${text} --file FILE`, note: OTHER_FILE } : { text: `${text} ${file}` };
   }
   if (needs === 'daemon') return { text: `${text} ${daemonWords(about)}` };
   const key = keyOf({ permission: needs });

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
@@ -13,25 +14,31 @@ interface FilterOptions {
   readonly apply: (typed: string) => string | Promise<string>;
   /** Completes the text before the cursor. */
   readonly offersAt?: (before: string) => Offered;
+  /** Shows a menu beside the input, which may apply another text. */
+  readonly menu?: (typed: string, choose: (text: string) => void) => ComponentChildren;
 }
 
 const NOTHING: Offered = { typed: '', offers: [] };
 
 /** Shows the input of a filter. `/` focuses it, and Enter applies it. */
-export function FilterBar({ text, hint, apply, offersAt = () => NOTHING }: FilterOptions) {
+export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }: FilterOptions) {
   const field = useRef<HTMLInputElement>(null);
   const [value, setValue] = useState(text);
   useKeys({ '/': () => field.current?.focus() });
   useEffect(() => setValue(text), [text]);
   const offers = useOffers({ name: 'filter', label: 'Terms', value, onInput: setValue, offersAt, takesFirst: false });
 
-  async function submit(event: Event) {
-    event.preventDefault();
+  async function applyText(typed: string) {
     try {
-      go(await apply((field.current?.value ?? value).trim()));
+      go(await apply(typed.trim()));
     } catch (error) {
       toast(messageOf(error));
     }
+  }
+
+  function submit(event: Event) {
+    event.preventDefault();
+    void applyText(field.current?.value ?? value);
   }
 
   return (
@@ -54,6 +61,7 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING }: Filte
         <Key name="/" />
       </form>
       {offers.list}
+      {menu?.(value, applyText)}
     </search>
   );
 }

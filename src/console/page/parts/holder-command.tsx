@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import type { HolderRun } from '../holder.ts';
 import { hasFile } from '../session.ts';
 import { AsCommand } from './as-command.tsx';
-import { commandOf, type ShownCommand } from './command-of.ts';
-import { CopyButton, Time } from './pieces.tsx';
+import type { ShownCommand } from './command-of.ts';
+import { Time } from './pieces.tsx';
 
 interface HolderCommandOptions<T> {
   readonly label: string;
@@ -14,21 +14,13 @@ interface HolderCommandOptions<T> {
   readonly show: (result: T) => ComponentChildren;
 }
 
-/** Runs a command on the vault's file and shows its result. Without the file, it shows the command line. */
+/** Runs a command on the vault's file and shows its result. Without the file, it shows only the command line. */
 export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCommandOptions<T>) {
   const { isRunning, result, error, at } = run.state.value;
-  const line = commandOf(command);
   if (!hasFile()) {
     return (
       <span class="holder">
-        {label} needs the file:{' '}
-        {'reason' in line ? (
-          line.reason
-        ) : (
-          <>
-            <code>{line.text}</code> <CopyButton text={line.text} />
-          </>
-        )}
+        {label} needs the file. <AsCommand of={command} />
       </span>
     );
   }

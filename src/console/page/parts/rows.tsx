@@ -11,8 +11,8 @@ export interface Column<Row> {
   readonly titleOf?: (row: Row) => string | undefined;
   /** Whether the cells are code. */
   readonly isCode?: boolean;
-  /** The width: that of a short time, of a type, or of a UUID in a wide list. Other columns share what remains. */
-  readonly size?: 'short' | 'medium' | 'long' | 'time';
+  /** The width, by what a cell contains; `long` is a UUID in a wide list. Other columns share what remains. */
+  readonly size?: 'short' | 'medium' | 'long' | 'time' | 'masked' | 'badge' | 'outcome';
   /** Which lists have the column: all but the narrowest (`extra`) and narrow ones (`less`), or only wide ones. */
   readonly rank?: 'extra' | 'less' | 'wide' | 'widest';
 }

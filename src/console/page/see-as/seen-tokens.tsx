@@ -12,6 +12,7 @@ import { TokenId } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
 import type { ParsedFilter } from '../tokens/filter.ts';
+import { NoTokens } from '../tokens/no-tokens.tsx';
 import { askPage, askTotal, TOKEN_PAGE_SIZE } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
@@ -52,7 +53,7 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
       </div>
       <Wrong>{page.error}</Wrong>
       {page.value !== undefined && tokens.length === 0 && (
-        <p class="empty">{filter.text === '' ? 'The vault has no tokens yet.' : 'No token matches the filter.'}</p>
+        <NoTokens filter={filter} all={address('see-as', { app: application.id, with: compared })} />
       )}
       <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
         <Rows
@@ -106,8 +107,8 @@ function askerOf(application: Application, all: readonly Application[]): (token:
 
 function aloneColumns(seesOf: (token: Token) => Outcome): readonly Column<Token>[] {
   return [
-    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} />, size: 'short' },
-    { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} /> },
+    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} />, size: 'badge' },
+    { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} />, size: 'masked' },
   ];
 }
 

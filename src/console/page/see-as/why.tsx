@@ -128,7 +128,7 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
 function OwnReveal({ id }: { readonly id: string }) {
   const { value, isLoading } = useOwnAccess(id);
   if (isLoading) return null;
-  if (value?.read.transform === 'reveal') return <Reveal id={id} as={value.key.n} />;
+  if (value?.own?.read.transform === 'reveal') return <Reveal id={id} as={value.own.key.n} />;
   return <>plaintext, which no key of this console reveals</>;
 }
 

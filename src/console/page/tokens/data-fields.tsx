@@ -35,6 +35,7 @@ export function DataFields({ type, data, onInput }: DataFieldsOptions) {
         <FormField
           key={name}
           name={name}
+          label={name === 'cvc' ? 'CVC' : undefined}
           value={String(members[name] ?? '')}
           onInput={(text) => set(name, each, text)}
           note={each.required ? 'required' : ''}

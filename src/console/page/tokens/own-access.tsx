@@ -6,28 +6,31 @@ import { Reveal } from '../parts/reveal.tsx';
 import { actingAs, type HeldIdentity, holdersOf, isHeld, keyName } from '../session.ts';
 import { explainOwn } from '../vault.ts';
 
-/** The access of the console's own key to a token, as the vault explains it. */
+/** The access of the console's own keys to a token, as the vault explains it. */
 interface OwnAccess {
-  readonly key: HeldIdentity;
-  readonly read: ExplainedPermission;
+  /** The key that sees most of the token, and its permission to read it. */
+  readonly own?: { readonly key: HeldIdentity; readonly read: ExplainedPermission };
+  /** What some key may do with the token. */
+  readonly allowed: ReadonlySet<string>;
 }
 
-/** Asks the vault what the console's keys see of a token. The value is the access of the key that sees most. */
-export function useOwnAccess(id: string): Loaded<OwnAccess | undefined> {
-  const keys = holdersOf('token:read');
-  return useLoaded(`${id} ${keys.map(({ n }) => n)}`, async (signal) => {
-    let best: OwnAccess | undefined;
+/** Asks the vault what the console's keys see of a token, and may do with it. */
+export function useOwnAccess(id: string): Loaded<OwnAccess> {
+  const keys = new Set(ASKED.flatMap(holdersOf));
+  return useLoaded(`${id} ${[...keys].map(({ n }) => n)}`, async (signal) => {
+    const allowed = new Set<string>();
+    let own: OwnAccess['own'];
     for (const key of keys) {
       const { permissions } = await explainOwn(id, key.n, signal);
-      const read = permissions.find(({ permission }) => permission === READ);
-      if (read !== undefined && (best === undefined || isMore(read, best.read))) best = { key, read };
-      if (read?.transform === 'reveal') break;
+      for (const each of permissions) if (each.allowed) allowed.add(each.permission);
+      const read = permissions.find(({ permission }) => permission === 'token:read');
+      if (read !== undefined && (own === undefined || isMore(read, own.read))) own = { key, read };
     }
-    return best;
+    return { allowed, ...(own && { own }) };
   });
 }
 
-const READ: TokenPermission = 'token:read';
+const ASKED: readonly TokenPermission[] = ['token:read', 'token:update', 'token:delete'];
 
 function isMore({ transform }: ExplainedPermission, than: ExplainedPermission): boolean {
   return transform !== undefined && (than.transform === undefined || showsMore(transform, than.transform));
@@ -35,20 +38,20 @@ function isMore({ transform }: ExplainedPermission, than: ExplainedPermission): 
 
 interface OwnOptions {
   readonly id: string;
-  readonly access: Loaded<OwnAccess | undefined>;
+  readonly access: Loaded<OwnAccess>;
 }
 
 /** Shows what the console's key sees of a token, why, and the plaintext on request if the key reveals it. */
 export function OwnView({ id, access: { value, error, isLoading } }: OwnOptions) {
-  const { key, read } = value ?? {};
   if (error !== undefined) return <Wrong>{error}</Wrong>;
   if (isLoading) return null;
-  if (key === undefined || read === undefined) return <p class="note">No key of this console holds token:read.</p>;
+  if (value?.own === undefined) return <p class="note">No key of this console holds token:read.</p>;
+  const { key, read } = value.own;
   return (
     <section class="own">
       <h3>{actingAs.value === undefined ? 'Your key' : 'The chosen key'}</h3>
       <p>
-        <b class="whole">{keyName(key)}</b> sees <Sees as={read.transform} /> <span class="note">{read.reason}</span>
+        <b>{keyName(key)}</b> sees <Sees as={read.transform} /> <span class="note">{read.reason}</span>
       </p>
       {read.transform === 'reveal' ? <Reveal id={id} as={key.n} /> : isHeld('application:read') && <OthersNote />}
     </section>

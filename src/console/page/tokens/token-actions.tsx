@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { TokenPermission } from '../../../contract/explanation.ts';
 import { useKeys } from '../keys.ts';
 import { reload } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
@@ -14,12 +15,15 @@ interface ActionsOptions {
   readonly closed: string;
   /** The address of the form that changes the token. */
   readonly change: string;
+  /** What the console's keys may do with the token; undefined while that is unknown. */
+  readonly allowed: ReadonlySet<string> | undefined;
 }
 
 /** Shows the actions on a token. */
-export function TokenActions({ id, closed, change }: ActionsOptions) {
+export function TokenActions({ id, closed, change, allowed }: ActionsOptions) {
   const [isDeleting, setDeleting] = useState(false);
-  const mayChange = isHeld('token:update');
+  const may = (permission: TokenPermission) => allowed?.has(permission) ?? isHeld(permission);
+  const mayChange = may('token:update');
   const edit = () => go(change);
   useKeys(mayChange ? { e: edit } : {});
 
@@ -37,7 +41,7 @@ export function TokenActions({ id, closed, change }: ActionsOptions) {
           Edit <Key name="e" />
         </button>
       )}
-      {isHeld('token:delete') && (
+      {may('token:delete') && (
         <button type="button" class="danger" onClick={() => setDeleting(true)}>
           Delete
         </button>

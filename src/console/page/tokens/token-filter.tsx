@@ -7,6 +7,8 @@ import { Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
+import { Dates } from './dates.tsx';
+import { dayOf, rangeText } from './days-in-query.ts';
 import { addressOf, isUuid, type ParsedFilter, parseFilter, queryOf } from './filter.ts';
 
 interface TokenFilterOptions {
@@ -23,6 +25,7 @@ export function TokenFilterBar({ text, to }: TokenFilterOptions) {
       hint="type:card  customer=42  an id, a fingerprint or four digits"
       apply={async (typed) => (await openOf(typed)) ?? to(addressOf(queryOf(typed)))}
       offersAt={offersAt}
+      menu={(typed, choose) => <Dates query={queryOf(typed.trim())} choose={choose} />}
     />
   );
 }
@@ -80,9 +83,9 @@ const startingWith = (typed: string, all: readonly string[]) =>
   all.filter((each) => each.startsWith(typed) && each !== typed).map((text) => ({ text }));
 
 function rangeOffer([label, from, to]: (typeof RANGES)[number]) {
-  const [first, last] = [from, to].map((days) =>
-    days === undefined ? '*' : new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10),
+  const [first = '', last = ''] = [from, to].map((days) =>
+    days === undefined ? undefined : dayOf(Date.now() + days * DAY_MS),
   );
-  const text = `[${first} TO ${last}]`;
-  return { text, label: `${text}  ${label}` };
+  const text = rangeText({ from: first, to: last });
+  return { text, label: `${label}  ${text}` };
 }

@@ -24,7 +24,9 @@ export function TokenPane({ id, closed, change }: PaneOptions) {
       title={<code>{id}</code>}
       subject={id}
       closed={closed}
-      actions={token.error === undefined && <TokenActions id={id} closed={closed} change={change} />}
+      actions={
+        token.error === undefined && <TokenActions {...{ id, closed, change }} allowed={access.value?.allowed} />
+      }
     >
       <Wrong>{token.error}</Wrong>
       {token.value !== undefined && !token.isLoading && (

@@ -2,7 +2,6 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
-import { AsCommand } from '../parts/as-command.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { briefTime, Key, Wrong } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
@@ -13,6 +12,7 @@ import { isHeld } from '../session.ts';
 import { ChangeToken } from './change-token.tsx';
 import { type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
+import { NoTokens } from './no-tokens.tsx';
 import { SelectedTokens } from './selected-tokens.tsx';
 import { Filtered, TokenFilterBar } from './token-filter.tsx';
 import { askPage, askTotal, listCommand, TOKEN_PAGE_SIZE } from './token-page.ts';
@@ -75,7 +75,8 @@ function TokenList({ filter, here }: ListOptions) {
   useLayoutEffect(() => select(new Set()), [text]);
   const total = useLoaded(text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
-  if (page.value !== undefined && tokens.length === 0 && at === 0) return <NoTokens filter={filter} />;
+  if (page.value !== undefined && tokens.length === 0 && at === 0)
+    return <NoTokens filter={filter} all={address('tokens')} />;
   return (
     <>
       <Wrong>{page.error}</Wrong>
@@ -91,7 +92,7 @@ function TokenList({ filter, here }: ListOptions) {
           columns={[
             { head: 'Id', show: ({ id }) => <TokenId id={id} />, isCode: true, titleOf: ({ id }) => id, size: 'long' },
             { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
-            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf },
+            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
             { head: 'Containers', show: containersOf, isCode: true, titleOf: containersOf, rank: 'less' },
             { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
             {
@@ -156,45 +157,3 @@ function OrderLink({ order, href }: { readonly order: 'oldest' | undefined; read
     </a>
   );
 }
-
-/** Shows why a list has no rows, and what to do. */
-function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
-  if (filter.text !== '') {
-    return (
-      <div class="empty">
-        <p>No token matches the filter.</p>
-        {filter.hasData && (
-          <p>
-            A search finds values only in search indexes. Cards have none. For the last four digits, add one:{' '}
-            <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
-          </p>
-        )}
-        <p>
-          <a class="button" href={address('tokens')}>
-            Show all tokens
-          </a>
-        </p>
-      </div>
-    );
-  }
-  return (
-    <div class="empty">
-      <p>The vault has no tokens yet.</p>
-      {isHeld('token:create') && (
-        <p>
-          <a class="button main" href={address('tokens', { draft: 'new' })}>
-            New token
-          </a>
-        </p>
-      )}
-      <AsCommand
-        of={{
-          text: 'vault tokens create --type card --data \'{"number":"4242424242424242"}\'',
-          needs: 'token:create',
-        }}
-      />
-    </div>
-  );
-}
-
-const CARD_INDEX = '{{ data.number | last4 }}';

@@ -6,15 +6,15 @@ import { vault } from '../vault.ts';
 
 /** Shows the number of tokens of each type, as a link to these tokens. */
 export function TypeCounts({ q }: { readonly q: string | undefined }) {
-  const { value } = useLoaded(isHeld('report:read') ? 'usage' : undefined, (signal) =>
-    vault().getUsageReport({ signal }),
-  );
+  const isAllowed = isHeld('report:read');
+  const { value } = useLoaded(isAllowed ? 'usage' : undefined, (signal) => vault().getUsageReport({ signal }));
   const counts = Object.entries(value?.token_report.metrics_by_type ?? {}).filter(([, { count }]) => count > 0);
   const all = counts.reduce((sum, [, { count }]) => sum + count, 0);
   const chips = [
     ['all', '', all] as const,
     ...counts.map(([type, { count }]) => [type, `type:${type}`, count] as const),
   ];
+  if (!isAllowed) return null;
   return (
     <ul class="counts" aria-label="Tokens by type">
       {value !== undefined &&

@@ -1,0 +1,65 @@
+import { useState } from 'preact/hooks';
+import type { RangeField } from '../../../core/search/parse-query.ts';
+import { DateField } from '../parts/date-field.tsx';
+import { Menu } from '../parts/menu.tsx';
+import { exactTime } from '../parts/numbers.ts';
+import { daysIn, NO_DAYS, withDays } from './days-in-query.ts';
+
+interface DatesOptions {
+  readonly query: string;
+  readonly choose: (query: string) => void;
+}
+
+/** Shows a menu with the days of a query. */
+export function Dates({ query, choose }: DatesOptions) {
+  return (
+    <Menu name="Dates" class="dates">
+      <DatesForm key={query} query={query} choose={choose} />
+    </Menu>
+  );
+}
+
+const FIELDS: readonly (readonly [field: RangeField, name: string])[] = [
+  ['created_at', 'Created'],
+  ['modified_at', 'Changed'],
+  ['expires_at', 'Expires'],
+];
+
+function DatesForm({ query, choose }: DatesOptions) {
+  const [first] = FIELDS.find(([each]) => daysIn(query, each)) ?? ['created_at'];
+  const [field, setField] = useState<RangeField>(first);
+  const [days, setDays] = useState(daysIn(query, first) ?? NO_DAYS);
+
+  function apply(event: SubmitEvent) {
+    event.preventDefault();
+    const { currentTarget: form } = event;
+    if (form instanceof HTMLFormElement) form.closest('details')?.removeAttribute('open');
+    choose(withDays(query, field, days));
+  }
+
+  return (
+    <form onSubmit={apply}>
+      <select
+        aria-label="Date"
+        value={field}
+        onChange={({ currentTarget: { value } }) => {
+          const [chosen = field] = FIELDS.find(([each]) => each === value) ?? [];
+          setField(chosen);
+          setDays(daysIn(query, chosen) ?? NO_DAYS);
+        }}
+      >
+        {FIELDS.map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <DateField label="From" type="date" value={days.from} choose={(from) => setDays({ ...days, from })} />
+      <DateField label="To" type="date" value={days.to} min={days.from} choose={(to) => setDays({ ...days, to })} />
+      <p class="note">Whole days in your time zone ({exactTime(new Date().toISOString()).slice(20)}).</p>
+      <button type="submit" class="main">
+        Apply
+      </button>
+    </form>
+  );
+}
