@@ -5,8 +5,7 @@ export const KEY_FILE_BYTES = 32;
 export const MAX_KEY_BYTES = 66;
 
 /** The forms of a key, for hints. */
-export const KEY_FORMS =
-  '32 raw bytes that are not all hex digits, 64 hex or 44 base64 characters, and at most one newline';
+export const KEY_FORMS = '32 raw bytes, 64 hex or 44 base64 characters, and at most one newline';
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
