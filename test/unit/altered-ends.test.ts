@@ -1,14 +1,11 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { removeWith } from '../../src/core/applications/removal.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
 import { insertRow } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { callVault, doctor, fileVault, openedForKeyHolder, openedVault, withVault } from './vault-admin-fixture.ts';
 
 // A removal finds its rows by columns that anyone with the file can edit. Such an edit must not make the vault remove a
 // record, with a genuine entry.
@@ -51,8 +48,7 @@ const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
 async function twoApplications() {
   const { file, management } = await fileVault(0);
-  const vault = await openFileVault({ file, credential: CREDENTIAL });
-  onTestFinished(() => vault.close());
+  const vault = await openedVault(file);
   async function make(name: string) {
     const body = { name, type: 'private', permissions: ['token:read'] };
     const made: { readonly body: { readonly id: string; readonly key: string } } = await callVault(
@@ -73,7 +69,7 @@ async function twoApplications() {
   return { file, vault, management, victim: await make('victim'), other: await make('other') };
 }
 
-const findings = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+const findings = async (file: string) => (await doctor(file)).findings;
 
 it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal) => {
   const { file, vault, management, victim, other } = await twoApplications();
@@ -137,8 +133,7 @@ describe('a key that was deleted and put back', () => {
 
 it('a removal takes a key that another process has just made', async () => {
   const { file, vault, management, victim } = await twoApplications();
-  const holder = await openFileForKeyHolder({ file, credential: CREDENTIAL });
-  onTestFinished(holder.close);
+  const holder = await openedForKeyHolder(file);
   const { store, keyring, audit, follower: own } = holder;
   const follower = createFollower({ store, keyring });
   await own.follow();

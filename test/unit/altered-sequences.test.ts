@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, doctor, fileVault } from './vault-admin-fixture.ts';
 
 const LAST = '(SELECT max(sequence) FROM audit)';
 const COPY = `SELECT at, sealed, link FROM audit WHERE sequence = ${LAST}`;
@@ -34,6 +33,6 @@ it.each(ROWS)('%s: verify accepts it: %s', async (edit, isAccepted, finding) => 
   } finally {
     await admin.close();
   }
-  const { findings } = await checkVaultFile({ file, credential: CREDENTIAL });
+  const { findings } = await doctor(file);
   expect(findings.map(({ table, id, what }) => `${table} ${id} ${what}`).join()).toMatch(finding);
 });

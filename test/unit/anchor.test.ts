@@ -11,9 +11,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const TOKEN = { body: { type: 'token', data: 1 } };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
@@ -109,9 +108,7 @@ it('an edited anchor and the anchor of another vault are rejected; a new master 
   const { folder, file } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   await withVault(file, async () => undefined, anchor);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ master: true, indexes: false });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ master: true, indexes: false }));
   await withVault(file, async () => undefined, anchor);
 
   const text = readFileSync(anchor, 'utf8');

@@ -74,36 +74,9 @@ describe('an application is held to its type (decisions §6)', () => {
     // One mistake has one message: a second one could contradict it.
     expect(Object.keys(answer.at('errors') as object)).toEqual([path]);
   });
-
-  it.each(['private', 'expiring'])(
-    'a management permission in a rule of a %s application names no other type',
-    async (type) => {
-      const own = type === 'expiring' ? { conditions: [condition], container: undefined } : {};
-      const answer = await create({ name: 'app', type, rules: [rule({ permissions: ['tenant:read'], ...own })] });
-      expect(answer.at('errors')).toEqual({
-        'rules.0.permissions.0': ['is allowed only as a plain permission, not in a rule'],
-      });
-    },
-  );
 });
 
 describe('keys', () => {
-  it('only create and regenerate return the key', async () => {
-    const made = await create({ name: 'a', type: 'private', permissions: ['token:read'] });
-    const id = String(made.at('id'));
-    expect(made.at('key')).toMatch(/^key_[1-9A-HJ-NP-Za-km-z]{32}$/);
-    for (const operation of ['getApplication', 'listApplications', 'getApplicationByKey'] as const) {
-      const parts = operation === 'getApplication' ? { id } : {};
-      const answer = await world.call(world.management, operation, parts);
-      expect([answer.status, answer.text.includes('"key"')]).toEqual([200, false]);
-    }
-    const renewed = await world.call(world.management, 'regenerateApplicationKey', { id });
-    expect(renewed.at('key')).not.toBe(made.at('key'));
-    const old = String(made.at('key'));
-    expect((await world.call(old, 'listTokens')).status).toBe(401);
-    expect((await world.call(String(renewed.at('key')), 'listTokens')).status).toBe(200);
-  });
-
   it('an application can regenerate its key and delete itself', async () => {
     const id = String((await world.call(world.management, 'getApplicationByKey')).at('id'));
     const key = String((await world.call(world.management, 'regenerateApplicationKey', { id })).at('key'));
@@ -113,37 +86,7 @@ describe('keys', () => {
   });
 });
 
-describe('expiring applications', () => {
-  it('live for a minute by default and end exactly then', async () => {
-    const made = await create({ name: 'e', type: 'expiring', permissions: ['token:read'] });
-    expect(made.at('expires_at')).toBe('2026-03-01T09:31:00.000+00:00');
-    const key = String(made.at('key'));
-    world.clock.advance(59_999);
-    expect((await world.call(key, 'listTokens')).status).toBe(200);
-    world.clock.advance(1);
-    expect((await world.call(key, 'listTokens')).status).toBe(401);
-    expect((await world.call(world.management, 'getApplication', { id: String(made.at('id')) })).status).toBe(404);
-  });
-});
-
 describe('list and get', () => {
-  it('pages newest first and filters by id', async () => {
-    const ids: unknown[] = [];
-    for (const name of ['a', 'b', 'c']) {
-      world.clock.advance(1);
-      ids.unshift((await create({ name, type: 'private', permissions: ['token:read'] })).at('id'));
-    }
-    const page = await world.call(world.management, 'listApplications', { query: 'size=2' });
-    expect([page.at('data.0.id'), page.at('data.1.id')]).toEqual(ids.slice(0, 2));
-    expect(page.at('pagination')).toEqual({ total_items: 4, page_number: 1, page_size: 2, total_pages: 2 });
-    const some = await world.call(world.management, 'listApplications', {
-      query: `id=${String(ids[0]).toUpperCase()}`,
-    });
-    expect(some.at('data.0.name')).toBe('c');
-    expect((await world.call(world.management, 'listApplications', { query: 'id=x' })).status).toBe(400);
-    expect((await world.call(world.management, 'getApplication', { id: 'not-a-uuid' })).status).toBe(400);
-  });
-
   it("the first management application was created by the tenant's owner", async () => {
     const tenant = await world.call(world.management, 'getTenant');
     const own = await world.call(world.management, 'getApplicationByKey');

@@ -139,14 +139,6 @@ describe('a search', () => {
     const got = await core.call(key, 'getToken', { id: 'in-1', query: transform ? `transform=${transform}` : '' });
     expect(got.at('data.number')).toBe(number);
   });
-
-  it.each([{ transform: 'reveal' }, { transform: 'none' }, { query: '' }, { query: 'x'.repeat(1001) }])(
-    'rejects %j',
-    async (more) => {
-      const core = await withTokens();
-      expect((await search(core, core.key, 'id:x', more)).status).toBe(400);
-    },
-  );
 });
 
 describe('a search by modifier and time', () => {
@@ -164,28 +156,6 @@ describe('a search by modifier and time', () => {
       ['NOT modified_by:nobody AND id:in-1', ['in-1']],
     ] as const) {
       expect(idsOf((await search(core, key, query)).text), query).toEqual(ids);
-    }
-  });
-});
-
-describe('a list by fingerprint', () => {
-  it('contains the tokens with one of the fingerprints', async () => {
-    const core = await withTokens();
-    await core.token({ id: 'other', type: 'token', data: 'x' });
-    const of = async (id: string) => String((await core.own('getToken', { id })).at('fingerprint'));
-    const [card, other] = [await of('in-1'), await of('other')];
-    for (const [prints, ids] of [
-      [[other], ['other']],
-      [
-        [card, other],
-        ['other', 'out-2', 'in-2', 'out-1', 'in-1'],
-      ],
-      [['none'], []],
-    ] as const) {
-      const query = prints.map((print) => `fingerprint=${print}`).join('&');
-      for (const operation of ['listTokens', 'listTokensByCursor'] as const) {
-        expect(idsOf((await core.own(operation, { query })).text)).toEqual(ids);
-      }
     }
   });
 });

@@ -1,11 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, doctor, fileVault, withAdmin } from './vault-admin-fixture.ts';
 
 it('doctor ends and reports a finding when an index names another id than its row', async () => {
   const { file } = await fileVault(5);
@@ -15,7 +13,7 @@ it('doctor ends and reports a finding when an index names another id than its ro
     const altered = Buffer.from(sound);
     altered[at] = (altered[at] ?? 0) ^ 1;
     writeFileSync(file, altered);
-    const { ok } = await checkVaultFile({ file, credential: CREDENTIAL });
+    const { ok } = await doctor(file);
     expect(ok).toBe(false);
     places += 1;
   }
@@ -68,7 +66,7 @@ it.each(FOREIGN)(
     const { file, apiKey, management } = await fileVault(3);
     const last = `(SELECT rowid FROM ${table} ORDER BY rowid DESC LIMIT 1)`;
     await putForeign(file, table, `UPDATE ${table} SET ${column} = ${value} WHERE rowid = ${last}`);
-    expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+    expect((await doctor(file)).ok).toBe(false);
     const unexpected: unknown[] = [];
     const reportError = (error: unknown) => {
       if (!(error instanceof Problem)) unexpected.push(error);
@@ -89,7 +87,7 @@ it.each(FOREIGN)(
 it('an audit with a single row before its first place accepts no entry', async () => {
   const { file, apiKey } = await fileVault(1);
   await putForeign(file, 'audit', "DELETE FROM audit; INSERT INTO audit VALUES (0, 0, x'00', NULL)");
-  expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+  expect((await doctor(file)).ok).toBe(false);
   const vault = await openFileVault({ file, credential: CREDENTIAL });
   const body = {
     operation: 'createToken',
@@ -110,11 +108,9 @@ it.each([
   const { file, management } = await fileVault(1);
   // A valid number, but beyond the range of a Date.
   await tamperFile(file, (connection) => connection.exec(`UPDATE ${table} SET ${column} = 9000000000000000`));
-  expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+  expect((await doctor(file)).ok).toBe(false);
   const reported: unknown[] = [];
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.status().catch((error: unknown) => reported.push(error));
-  await admin.close();
+  await withAdmin(file, (admin) => admin.status().catch((error: unknown) => reported.push(error)));
   try {
     const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: (error) => reported.push(error) });
     await vault.dispatch({ operation: 'getUsageReport', apiKey: management, params: {}, query: [] });

@@ -13,9 +13,7 @@ import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { FILE_LOCATIONS } from '../checks/tamper-locations.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
-
-const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credential: CREDENTIAL, anchor });
+import { CREDENTIAL, callVault, doctor, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 describe('vault doctor', () => {
   it('finds a sound vault sound, open elsewhere or not', async () => {
@@ -135,9 +133,7 @@ describe('vault doctor', () => {
   it('finds a destroyed tenant key that was put back', async () => {
     const { file, tenantId } = await fileVault(1);
     const before = await keepRows(file);
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ master: false, indexes: false });
-    await admin.close();
+    await withAdmin(file, (admin) => admin.rotate({ master: false, indexes: false }));
     expect(await doctor(file)).toMatchObject({ ok: true });
     const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
     await tamperFile(file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
@@ -168,9 +164,7 @@ describe('vault doctor', () => {
       await vault.close();
     }
     expect(await doctor(file)).toMatchObject({ ok: true });
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ master: false, indexes: true });
-    await admin.close();
+    await withAdmin(file, (admin) => admin.rotate({ master: false, indexes: true }));
     expect(await doctor(file)).toMatchObject({ ok: true, checked: { tokens: 1 } });
   });
 
@@ -214,13 +208,13 @@ describe('vault doctor', () => {
     const anchor = join(folder, 'anchor');
     const older = readFileSync(file);
     const missing = { table: 'counter', id: '', what: expect.stringContaining(`there is no anchor at ${anchor}`) };
-    expect(await doctor(file, anchor)).toMatchObject({ ok: false, checked: { tokens: 2 }, findings: [missing] });
+    expect(await doctor(file, { anchor })).toMatchObject({ ok: false, checked: { tokens: 2 }, findings: [missing] });
     const body = { type: 'token', data: 1 };
     await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body }), anchor);
-    expect((await doctor(file, anchor)).ok).toBe(true);
+    expect((await doctor(file, { anchor })).ok).toBe(true);
     writeFileSync(file, older);
     expect(await doctor(file)).toMatchObject({ ok: true });
-    const { ok, checked, findings } = await doctor(file, anchor);
+    const { ok, checked, findings } = await doctor(file, { anchor });
     expect({ ok, tokens: checked.tokens, findings }).toEqual({
       ok: false,
       tokens: 2,

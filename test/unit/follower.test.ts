@@ -1,36 +1,29 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openFileVault, type Vault } from '../../src/vault/vault.ts';
+import type { Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callVault,
+  doctor,
+  fileVault,
+  newApplication,
+  openedVault,
+  RULE,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
 const [OK, UNKNOWN_KEY] = [{ status: 200 }, { status: 401 }];
 
-async function opened(file: string): Promise<Vault> {
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  onTestFinished(() => vault.close().catch(() => undefined));
-  return vault;
-}
-
 const read = (vault: Vault, apiKey: string) => callVault(vault, apiKey, 'getToken', { id: 'token-0' });
-
-/** Makes another private application, and resolves to its id and key. */
-async function application(
-  vault: Vault,
-  { management }: FileVault,
-): Promise<{ readonly id: string; readonly key: string }> {
-  return (
-    await callVault(vault, management, 'createApplication', { body: { name: 'b', type: 'private', rules: [RULE] } })
-  ).body;
-}
 
 const SELECT_ROWS = 'SELECT sequence, at, sealed, link FROM audit WHERE sequence > 0 ORDER BY sequence';
 
@@ -58,8 +51,8 @@ describe('a vault that is open', () => {
     'refuses an application %s by another process',
     async (_what, [operation, answer]) => {
       const vault = await fileVault(1);
-      const one = await opened(vault.file);
-      const made = await application(one, vault);
+      const one = await openedVault(vault.file);
+      const made = await newApplication(one, vault.management);
       expect(await read(one, made.key)).toMatchObject(OK);
       await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
       expect(await read(one, made.key)).toMatchObject(answer);
@@ -71,8 +64,8 @@ describe('a vault that is open', () => {
     'refuses an application %s, with its counters and row put back',
     async (_what, [operation]) => {
       const vault = await fileVault(1);
-      const one = await opened(vault.file);
-      const made = await application(one, vault);
+      const one = await openedVault(vault.file);
+      const made = await newApplication(one, vault.management);
       await read(one, made.key);
       const before = await keepRows(vault.file);
       const kept = await counters(vault.file);
@@ -87,15 +80,13 @@ describe('a vault that is open', () => {
 
   it('uses the changed tenant and its new keys in the next call', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
     await withVault(vault.file, (other) =>
       callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
     );
     expect(await callVault(one, vault.management, 'getTenant')).toMatchObject({ body: { name: 'new' } });
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    await admin.rotate({ master: true, indexes: true });
-    await admin.close();
+    await withAdmin(vault.file, (admin) => admin.rotate({ master: true, indexes: true }));
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
     await withVault(vault.file, (other) => callVault(other, vault.management, 'deleteTenant'));
     expect(await read(one, vault.apiKey)).toMatchObject(UNKNOWN_KEY);
@@ -103,25 +94,22 @@ describe('a vault that is open', () => {
 
   it('goes on after a prune of all that it knew', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    const { archiveFile } = await import('../../src/cli/files/archive-file.ts');
-    await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
-    await admin.close();
+    await prune(vault);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
     const patch = { id: 'token-0', body: { metadata: { n: '1' } } };
     expect(await callVault(one, vault.apiKey, 'updateToken', patch)).toMatchObject(OK);
-    expect(await application(one, vault)).toMatchObject({ id: expect.any(String) });
-    expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+    expect(await newApplication(one, vault.management)).toMatchObject({ id: expect.any(String) });
+    expect((await doctor(vault.file)).findings).toEqual([]);
   });
 
   it.each([['regenerateApplicationKey'], ['updateApplication', 'regenerateApplicationKey']] as const)(
     'refuses an API key that was hidden while it was replaced, after %s',
     async (...operations) => {
       const vault = await fileVault(1);
-      const one = await opened(vault.file);
-      const made = await application(one, vault);
+      const one = await openedVault(vault.file);
+      const made = await newApplication(one, vault.management);
       const before = await keepRows(vault.file);
       const bytes = Buffer.from(made.id.replaceAll('-', ''), 'hex');
       await tamperFile(vault.file, (connection) =>
@@ -139,17 +127,17 @@ describe('a vault that is open', () => {
         }
       });
       expect(await read(one, made.key)).toMatchObject(REFUSED);
-      expect(await read(await opened(vault.file), made.key)).toMatchObject(REFUSED);
+      expect(await read(await openedVault(vault.file), made.key)).toMatchObject(REFUSED);
       const listed = await callVault(one, vault.management, 'listApplicationKeys', { id: made.id });
       expect(listed.body).toHaveLength(1);
-      const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
+      const { findings } = await doctor(vault.file);
       expect(findings).toMatchObject([{ table: 'application_key', what: expect.stringContaining('was replaced') }]);
     },
   );
 
   it('refuses an expiring application that was hidden while the key that created it was deleted', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     const body = { name: 'b', type: 'private', rules: [RULE], can_create_expiring_applications: true };
     const { id } = (await callVault(one, vault.management, 'createApplication', { body })).body as { id: string };
     const made = (await callVault(one, vault.management, 'createApplicationKey', { id })).body as Record<
@@ -180,19 +168,19 @@ describe('a vault that is open', () => {
       }
     });
     expect(await read(one, child.key)).toMatchObject(UNKNOWN_KEY);
-    expect(await read(await opened(vault.file), child.key)).toMatchObject(UNKNOWN_KEY);
+    expect(await read(await openedVault(vault.file), child.key)).toMatchObject(UNKNOWN_KEY);
   });
 
   it('follows a commit of more rows than a read has, also from its start on', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
     const { store, audit, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
     const event = { action: 'getToken', status: 200, tenant_id: vault.tenantId, entities: ['token-0'] } as const;
     await store.appendAudit(Array.from({ length: 1100 }, () => audit.draft(event)));
     await close();
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    expect(await read(await opened(vault.file), vault.apiKey)).toMatchObject(OK);
+    expect(await read(await openedVault(vault.file), vault.apiKey)).toMatchObject(OK);
   });
 
   it('gives no stamp to records that were read before their tenant changed', async () => {
@@ -219,7 +207,7 @@ describe('a vault that is open', () => {
 
   it.each(Object.entries(ALTERED))('refuses every call on an audit %s', async (_what, sql) => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     for (const key of [vault.apiKey, vault.management]) await callVault(one, key, 'listTokens');
     await tamperFile(vault.file, (connection) => connection.exec(sql));
     for (const _ of [1, 2]) expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
@@ -227,8 +215,8 @@ describe('a vault that is open', () => {
 
   it('refuses every call after a new row that is not what a process wrote', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
-    await application(one, vault);
+    const one = await openedVault(vault.file);
+    await newApplication(one, vault.management);
     await read(one, vault.apiKey);
     // An older authority row behind the end, linked as a process links it.
     await rewriteAudit(vault.file, (rows) => [...rows, ...rows.slice(0, 1)]);
@@ -266,29 +254,27 @@ describe('a vault that is opened', () => {
     await admin.close();
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
     await putBack(vault.file, before, restored);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
   it('refuses the tenant when a destroyed key was put back', async () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    await admin.rotate({ master: false, indexes: false });
-    await admin.close();
+    await withAdmin(vault.file, (admin) => admin.rotate({ master: false, indexes: false }));
     const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
     await tamperFile(vault.file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
   it('refuses only the application that was put back', async () => {
     const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     const before = await keepRows(vault.file);
     await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
     await putBack(vault.file, before, ['application', 'application_key']);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
     const listed = await callVault(one, vault.management, 'updateApplication', {
@@ -300,15 +286,15 @@ describe('a vault that is opened', () => {
 
   it('refuses only the application whose id has another length', async () => {
     const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     await tamperFile(vault.file, (connection) => {
       const key = connection.prepare("UPDATE application SET id = CAST(id || '0' AS BLOB) WHERE hex(id) = ?");
       expect(key.run(made.id.replaceAll('-', '').toUpperCase()).changes).toBe(1);
     });
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, made.key)).not.toMatchObject(OK);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
+    const { findings } = await doctor(vault.file);
     expect(findings.filter(({ id }) => id === made.id)).toEqual([
       { table: 'application', id: made.id, what: expect.stringContaining('has no row') },
     ]);
@@ -316,9 +302,9 @@ describe('a vault that is opened', () => {
 
   it('refuses the application whose last entry was removed, with the rows linked again', async () => {
     const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     await rewriteAudit(vault.file, (rows) => rows.slice(0, -1));
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
   });
@@ -330,32 +316,31 @@ describe('a vault that is opened', () => {
     ['without an authority row that a later row names', (rows) => rows.filter((_, index) => index !== 2)],
   ])('refuses every call with an audit %s', async (_what, change) => {
     const vault = await fileVault(1);
-    await withVault(vault.file, (one) => application(one, vault));
+    await withVault(vault.file, (one) => newApplication(one, vault.management));
     await rewriteAudit(vault.file, change);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
   it('after a prune, closes the tenant if no entry names the record that was put back', async () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    const { archiveFile } = await import('../../src/cli/files/archive-file.ts');
-    await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
-    await admin.close();
+    await prune(vault);
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
     await putBack(vault.file, before, ['application', 'application_key']);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 });
 
 it('two processes that change applications at the same time keep one digest', async () => {
   const vault = await fileVault(1);
-  const vaults = await Promise.all([opened(vault.file), opened(vault.file), opened(vault.file)]);
-  const made = await Promise.all(Array.from({ length: 30 }, (_, n) => application(vaults[n % 3] as Vault, vault)));
+  const vaults = await Promise.all([openedVault(vault.file), openedVault(vault.file), openedVault(vault.file)]);
+  const made = await Promise.all(
+    Array.from({ length: 30 }, (_, n) => newApplication(vaults[n % 3] as Vault, vault.management)),
+  );
   await Promise.all(
     made.slice(10).map(({ id }, n) => {
       const operation = n % 2 === 0 ? 'deleteApplication' : 'regenerateApplicationKey';
@@ -363,7 +348,7 @@ it('two processes that change applications at the same time keep one digest', as
     }),
   );
   for (const one of vaults) expect(await read(one, made[0]?.key ?? '')).toMatchObject(OK);
-  const again = await opened(vault.file);
+  const again = await openedVault(vault.file);
   for (const { key } of made.slice(0, 10)) expect(await read(again, key)).toMatchObject(OK);
-  expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+  expect((await doctor(vault.file)).findings).toEqual([]);
 });

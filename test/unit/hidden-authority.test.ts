@@ -1,8 +1,7 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { callVault, fileVault, openedVault } from './vault-admin-fixture.ts';
 
 // A row that somebody hides while an application or a key is deleted could be put back afterwards. So a call does not answer
 // 404 while the audit knows the record.
@@ -45,8 +44,7 @@ const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
 it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
   const { file, management } = await fileVault(0);
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  onTestFinished(() => vault.close());
+  const vault = await openedVault(file);
   const call = (name: OperationId, parts = {}) => callVault(vault, management, name, parts);
   const body = { name: 'a', permissions: ['token:read'] };
   const made: { readonly body: { readonly id: string } } = await call('createApplication', {
@@ -79,8 +77,7 @@ it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
 
 it('an application or a key that was deleted is a 404, and so is the key of another application', async () => {
   const { file, management } = await fileVault(0);
-  const vault = await openFileVault({ file, credential: CREDENTIAL });
-  onTestFinished(() => vault.close());
+  const vault = await openedVault(file);
   const call = async (name: OperationId, parts = {}) => (await callVault(vault, management, name, parts)).status;
   const make = async (): Promise<string> =>
     (

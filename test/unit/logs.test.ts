@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { START } from '../../src/core/audit/audit-link.ts';
-import { createFollower } from '../../src/core/audit/follower.ts';
 import { indexLog } from '../../src/core/audit/log-index.ts';
 import { createLogWatch } from '../../src/core/audit/log-watch.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
 import type { Keyring } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { openTestStore } from '../test-store.ts';
 import { turnsDuring } from '../turns-during.ts';
+import { openTestAudit } from './audit-fixture.ts';
 import { type Core, openCore, rule, wrongPaths } from './core-fixture.ts';
 
 interface Entry {
@@ -275,25 +272,15 @@ const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-
 
 /** Opens a log to write entries into, and counts the entries that are opened. */
 async function openLog() {
-  const clock = { now: () => 1_700_000_000_000, cutoff: () => 1_700_000_000_000, settled: () => 0 };
-  const { keyring: inner, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
   const opened = { count: 0 };
-  const keyring: Keyring = {
+  const keyringOf = (inner: Keyring): Keyring => ({
     ...inner,
     openAuditEvent(...row) {
       opened.count += 1;
       return inner.openAuditEvent(...row);
     },
-  };
-  const store = await openTestStore(header);
-  const audit = createAudit({
-    store,
-    keyring,
-    follower: createFollower({ store, keyring }),
-    clock,
-    level: 'all',
-    strict: true,
   });
+  const { keyring, store, audit } = await openTestAudit({ keyringOf });
   const write = (...events: readonly AuditEvent[]) => store.appendAudit(events.map((event) => audit.draft(event)));
   const read = (id: string, tenant_id = TENANT): AuditEvent => ({
     action: 'getToken',

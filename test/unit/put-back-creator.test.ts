@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, doctor, fileVault } from './vault-admin-fixture.ts';
 
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
 
@@ -20,7 +19,7 @@ async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promis
 const patch = (file: string, apiKey: string, id = 'token-0') =>
   used(file, (vault) => callVault(vault, apiKey, 'updateToken', { id, body: { metadata: { n: '1' } } }));
 
-const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+const findingsOf = async (file: string) => (await doctor(file)).findings;
 
 it('an expiring application is rejected when the row of its creator was put back', async () => {
   const { file, management } = await fileVault(0);

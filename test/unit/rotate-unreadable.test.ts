@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 // A rotation destroys a key only if every record opens under the others. Each edit hides a record from the search for
 // records under the old key.
@@ -37,8 +36,7 @@ const EDITS: readonly (readonly [what: string, edit: string, repair: string])[] 
 it.each(EDITS)('%s keeps its key', async (_what, edit, repair) => {
   const { file, management, apiKey } = await fileVault(1);
   await tamperFile(file, (connection) => void connection.exec(edit));
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  const rotated = admin.rotate({ master: false, indexes: false }).finally(admin.close);
+  const rotated = withAdmin(file, (admin) => admin.rotate({ master: false, indexes: false }));
   expect(await rotated).toMatchObject({ damaged: [expect.any(String)] });
   await tamperFile(file, (connection) => void connection.exec(repair));
   await withVault(file, async (one) => {

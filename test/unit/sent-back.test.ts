@@ -110,28 +110,6 @@ describe.each(['token', 'application', 'tenant'] as const)('a %s', (kind) => {
 });
 
 describe('an application', () => {
-  it('takes no key, and ignores the number of its expiring applications', async () => {
-    const { read, update } = await RESOURCES.application();
-    const before = bodyOf(await read());
-    expect((await update({ ...before, expiring_applications: 7 })).status).toBe(200);
-    const answer = await update({ name: 'ruled', rules: before.rules, key: 'key_x' });
-    expect(answer.at('errors')).toEqual({ key: [expect.stringContaining('is not a known member')] });
-  });
-
-  it.each([
-    ['without its id', ({ id, ...rest }: Record<string, unknown>) => rest, 400],
-    ['without rules', (body: Record<string, unknown>) => ({ ...body, rules: [] }), 400],
-    ['with its id and rules', (body: Record<string, unknown>) => body, 200],
-  ])('has empty permissions %s: %s', async (_what, change, status) => {
-    const { read, update } = await RESOURCES.application();
-    const answer = await update(change(bodyOf(await read())));
-    expect(answer.status).toBe(status);
-    if (status === 400) {
-      const message = 'must not be empty; omit it when rules grant the permissions';
-      expect(answer.at('errors')).toEqual({ permissions: [message] });
-    }
-  });
-
   it.each(['public', 'management', 'expiring'])('of type %s is updated with a flag that is false', async (type) => {
     const permission = { public: 'token:create', management: 'tenant:read', expiring: 'token:read' }[type];
     const body = { name: 'n', type, permissions: [permission] };
@@ -233,13 +211,6 @@ describe('the masked form', () => {
     const key = await masking();
     expect((await core.call(key, 'updateToken', { id, body: { data } })).status).toBe(200);
     expect((await core.own('getToken', { id })).at('data')).toEqual(after);
-  });
-
-  it('keeps the fingerprint', async () => {
-    const id = await core.token({ type: 'card', data: CARD });
-    const key = await masking();
-    const before = bodyOf(await core.call(key, 'getToken', { id }));
-    expect((await core.call(key, 'updateToken', { id, body: before })).at('fingerprint')).toBe(before.fingerprint);
   });
 
   const token = { type: 'token', data: 'secret-1234', mask: '{{ data | reveal_last: 4 }}' };

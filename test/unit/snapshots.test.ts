@@ -11,10 +11,17 @@ import {
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { vaultSnapshots } from '../../src/vault/snapshots.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
 
@@ -24,7 +31,7 @@ const load = (file: string, name = 'base') => snapshots(file).load(name);
 const snapshotOf = (file: string, name = 'base') => join(`${file}.snapshots`, `${name}.db`);
 
 async function expectSound(file: string): Promise<void> {
-  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+  expect(await doctor(file)).toMatchObject({ ok: true, findings: [] });
 }
 
 async function tokensOf({ file, apiKey }: FileVault): Promise<Readonly<Record<string, unknown>>> {
@@ -70,9 +77,7 @@ it('a snapshot loads again after a rotation and another load', async () => {
   const made = await fileVault(2);
   const { file } = made;
   await save(file);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ indexes: true, master: true });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ indexes: true, master: true }));
   await create(file, made.apiKey, 'later');
   await save(file, 'later');
   for (const [name, tokens] of Object.entries({ base: 2, later: 3 })) {

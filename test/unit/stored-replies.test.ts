@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const TOKEN = { id: 'kept', type: 'token', data: 'Plaintext', mask: '{{ data }}' };
 const APPLICATION = { name: 'b', type: 'private', permissions: ['token:read'] };
@@ -21,8 +28,6 @@ const makeApplication = (vault: Vault, { management }: FileVault) =>
 const patchToken = (vault: Vault, { apiKey }: FileVault) =>
   callVault(vault, apiKey, 'updateToken', { id: TOKEN.id, body: { data: 'two' }, idempotencyKey: 'patch' });
 
-const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
-
 /** Creates a closed vault with two stored replies: of the token, then of the application. */
 async function repliedVault() {
   const made = await fileVault(0);
@@ -34,9 +39,7 @@ async function repliedVault() {
 }
 
 async function rotate(file: string, options: { readonly indexes: boolean; readonly master?: boolean }): Promise<void> {
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ tenantId: undefined, master: false, ...options });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ tenantId: undefined, master: false, ...options }));
 }
 
 interface ReplyRow {

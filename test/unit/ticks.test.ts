@@ -1,12 +1,11 @@
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
-import type { Store } from '../../src/core/ports.ts';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { nextSlice } from '../../src/core/slices.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { composeVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
-import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { openTestStore } from '../test-store.ts';
+import { openTestVault } from '../test-vault.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
 const TRACE = 'trace';
@@ -25,16 +24,14 @@ async function keyOf(vault: Vault, management: string, over: object): Promise<{ 
 }
 
 /** Opens a new vault whose store has other methods. */
-async function openOver(over: (file: Store) => Partial<Store>, settings: VaultSettings = {}) {
-  const random = seededRandom('ticks');
-  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const file = await openTestStore(header);
-  const store = { ...file, ...over(file) };
-  const vault = composeVault({ file: 'vault.db', store, keyring, random, ...settings });
-  onTestFinished(() => vault.close());
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
-  return { vault, store, management };
+async function openOver(over: (file: Store) => Partial<Store>, settings?: VaultSettings) {
+  const storeOf = async (header: VaultHeader) => {
+    const file = await openTestStore(header);
+    return { ...file, ...over(file) };
+  };
+  const opened = await openTestVault('ticks', { storeOf, settings });
+  await opened.vault.ready();
+  return opened;
 }
 
 async function openServed() {
@@ -73,8 +70,7 @@ it('the calls of a tick have the same replies as one at a time', async () => {
 });
 
 it('a tick ends a key at once when it is regenerated or expires', async () => {
-  const clock = steppingClock();
-  const { vault, management } = await openOver(() => ({}), { clock });
+  const { vault, management, clock } = await openOver(() => ({}));
   const status = async (key: string) => (await take(vault, { operation: 'listTokens', apiKey: key })).status;
   const permissions = ['token:read'];
 

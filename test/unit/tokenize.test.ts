@@ -17,22 +17,6 @@ describe('tokenize', () => {
     expect(await total(core)).toBe(1_000);
   });
 
-  it.each<readonly [string, unknown, number, readonly string[]]>([
-    ['invalid data', request('4242', { type: 'card_number' }), 400, ['last.data']],
-    ['an unknown member', request(1, { nope: 1 }), 400, ['last.nope']],
-    ['an expression that fails', request({}, { id: '{{ data.x }}' }), 400, ['last.id']],
-    ['a taken id', request(1, { id: 'taken' }), 409, ['last.id']],
-    ['an id that is used twice', request(1, { id: 'first' }), 409, ['last.id']],
-    ['a leaf that is no request', 'text', 400, ['last']],
-    ['a structure without a request', { deep: [[]] }, 400, ['last.deep.0']],
-  ])('creates nothing when one has %s', async (_what, last, status, paths) => {
-    const core = await openCore();
-    await core.token(request(0, { id: 'taken' }));
-    const answer = await core.own('tokenize', { body: { first: request(1, { id: 'first' }), last } });
-    expect([answer.status, Object.keys(Object(answer.at('errors')))]).toEqual([status, paths]);
-    expect(await total(core)).toBe(1);
-  });
-
   it('names at most a hundred wrong requests, and unreachable ones only when none is wrong', async () => {
     const core = await openCore();
     const wrong = Array.from({ length: 150 }, () => request(null));
@@ -55,22 +39,6 @@ describe('tokenize', () => {
     const answer = await core.own('tokenize', { bodyText: text });
     expect([...answer.text.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id)).toEqual(ids);
     expect(answer.text).toMatch(/^\{"b\.c":\{.*"b":\{"c":\{.*"1":\{.*"__proto__":\{/);
-  });
-
-  it('finds an earlier duplicate and one in the same body', async () => {
-    const core = await openCore();
-    await core.token(request('old', { id: 'old' }));
-    const twice = (data: string) => [
-      request(data, { deduplicate_token: true }),
-      request(data, { deduplicate_token: true }),
-    ];
-    const plain = request('new', { id: 'new' });
-    const answer = await core.own('tokenize', { body: [...twice('old'), plain, ...twice('new'), request('new')] });
-    const ids = [0, 1, 2, 3, 4, 5].map((place) => answer.at(`${place}.id`));
-    expect(ids.slice(0, 5)).toEqual(['old', 'old', 'new', 'new', 'new']);
-    expect(await total(core)).toBe(3);
-    const again = await core.own('tokenize', { body: [...twice('old'), ...twice('new')] });
-    expect([again.status, await total(core)]).toEqual([201, 3]);
   });
 
   it('applies the limit on unreadable duplicates, and creates nothing beyond it', async () => {
@@ -303,21 +271,6 @@ describe('a body that is one request', () => {
     await core.token(request(0, { id: 'taken' }));
     const taken = await core.own('tokenize', { body: request(1, { id: 'taken' }) });
     expect([taken.status, Object.keys(Object(taken.at('errors')))]).toEqual([409, ['id']]);
-  });
-
-  it('may be a template with errors', async () => {
-    const core = await openCore();
-    await core.token(request('x', { id: 'there' }));
-    for (const [template, path] of [
-      ['{{ there | nope }}', 'body'],
-      ['{{ there', 'body'],
-      ['{{ none }} and {{ there }}', 'body'],
-    ] as const) {
-      const answer = await core.own('detokenize', { body: template });
-      expect([answer.status, wrongPaths(answer)], template).toEqual([400, [path]]);
-    }
-    const mixed = await core.own('detokenize', { body: ['{{ none }}', '{{ there }}', '{{ there | last4 }}'] });
-    expect([mixed.status, wrongPaths(mixed)]).toEqual([400, ['0']]);
   });
 });
 
