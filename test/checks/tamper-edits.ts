@@ -1,4 +1,4 @@
-type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
+export type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
 
 /** Returns edits that lead to the same finding of `vault doctor`. */
 function edits(

@@ -363,17 +363,6 @@ describe('the audit', () => {
     expect(texts.join()).toContain('first');
   });
 
-  it('has an entry for an expired token', async () => {
-    const { vault, clock, revealing, call, events } = await openAudited('mutations');
-    const expires_at = new Date(clock.now() + 60_000).toISOString();
-    await call(revealing.key, 'createToken', { body: { type: 'token', id: 'brief', data: 1, expires_at } });
-    clock.advance(120_000);
-    const found = await events(() => vault.sweep());
-    expect(found).toEqual([
-      { action: 'expireToken', status: 200, tenant_id: expect.any(String), entities: ['brief'], ended: [1] },
-    ]);
-  });
-
   it('fails a request whose entry cannot be written, and recovers without loss', async () => {
     const { store, keyring, revealing, masking, call } = await openAudited('reveal', true);
     const append = store.appendAudit.bind(store);
@@ -465,19 +454,6 @@ describe('the audit', () => {
       await vi.advanceTimersByTimeAsync(1);
     }
     expect(writes).toEqual([1, 1, 1, 1]);
-  });
-
-  it('returns the last events, newest first', async () => {
-    const { store, keyring, revealing, call } = await openAudited('mutations');
-    for (let n = 0; n < 1200; n += 1)
-      await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: n } });
-    const parts = { store, keyring };
-    const all = await lastEvents(parts, ({ event }) => event.action !== 'addApplicationKey', 10_000);
-    expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, at) => all.length - at));
-    expect(
-      (await lastEvents(parts, ({ event }) => event.action === 'updateToken', 3)).map(({ sequence }) => sequence),
-    ).toEqual(all.slice(0, 3).map(({ sequence }) => sequence));
-    expect(await lastEvents(parts, ({ event }) => event.action === 'createToken', 1)).toHaveLength(1);
   });
 
   it('ends a search at no time that an altered row claims', async () => {

@@ -33,20 +33,6 @@ describe('Create Application (§4.2)', () => {
 });
 
 describe('Update Application (§4.2, decisions §6)', () => {
-  it.each([
-    ['permissions written out empty', { permissions: [], rules: [rule({})] }, 'permissions'],
-    ['neither permissions nor rules', {}, 'permissions'],
-    ['neither, with rules written out empty', { rules: [] }, 'permissions'],
-    ['a permission that is not for its type', { permissions: ['tenant:read'] }, 'permissions.0'],
-    ['a type', { permissions: ['token:read'], type: 'public' }, 'type'],
-    ['a key', { permissions: ['token:read'], key: 'key_x' }, 'key'],
-    ['an end', { permissions: ['token:read'], expires_at: '2026-03-01T10:00:00Z' }, 'expires_at'],
-    ['a name of 201 characters', { name: 'x'.repeat(201), permissions: ['token:read'] }, 'name'],
-  ])('%s is refused', async (_what, body, path) => {
-    const { id } = await made({ type: 'private', permissions: ['token:read'] });
-    expect(wrongPaths(await put(id, body))).toContain(path);
-  });
-
   it('absent or null permissions mean none', async () => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });
     expect((await put(id, { rules: [rule({})] })).at('permissions')).toEqual([]);

@@ -9,23 +9,6 @@ beforeEach(async () => {
 
 const patch = (id: string, body: object) => core.own('updateToken', { id, body });
 
-describe('the media type of PATCH (§4.1)', () => {
-  it.each([
-    ['application/merge-patch+json', 200],
-    ['application/merge-patch+json; charset=utf-8', 200],
-    ['Application/Merge-Patch+JSON;charset="UTF-8"', 200],
-    ['application/json', 415],
-    ['application/json-patch+json', 415],
-    ['text/plain', 415],
-    ['', 415],
-    [undefined, 415],
-  ])('%s: %i', async (mediaType, status) => {
-    const id = await core.token({ type: 'token', data: 1 });
-    const answer = await core.own('updateToken', { id, bodyText: '{}', mediaType });
-    expect(answer.status).toBe(status);
-  });
-});
-
 describe('what PATCH merges and replaces (§4.1)', () => {
   it('allows at most 50 members of metadata after the merge', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));

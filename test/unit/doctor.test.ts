@@ -4,16 +4,253 @@ import { describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import { DEFAULT_LIMITS, MAX_DEPTH } from '../../src/contract/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
+import { Problem } from '../../src/core/problem.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { LAUNDERINGS, launder } from '../checks/launder.ts';
 import { createCaller, type Perform } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
-import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
-import { tamperFile } from '../checks/tamper-file.ts';
+import { TAMPER_EDITS, type TamperEdit } from '../checks/tamper-edits.ts';
+import { alterUntyped, tamperFile } from '../checks/tamper-file.ts';
 import { FILE_LOCATIONS } from '../checks/tamper-locations.ts';
-import { CREDENTIAL, callVault, doctor, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  prune,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
+
+/** Vaults to alter. */
+const MADE = {
+  plain: () => fileVault(4),
+  /** With the stored replies of a token, then of an application. */
+  replied: async () => {
+    const vault = await fileVault(0);
+    const application = { name: 'b', type: 'private', permissions: ['token:read'] };
+    await withVault(vault.file, async (one) => {
+      const again = { idempotencyKey: 'again' };
+      await callVault(one, vault.apiKey, 'createToken', { body: { type: 'token', data: 1 }, ...again });
+      await callVault(one, vault.management, 'createApplication', { body: application, ...again });
+    });
+    return vault;
+  },
+  /** With an entry behind the end of the log index. */
+  indexed: async () => {
+    const vault = await fileVault(3);
+    await withVault(vault.file, (one) => one.sweep());
+    await change(vault);
+    return vault;
+  },
+  pruned: async () => {
+    const vault = await fileVault(3);
+    await prune(vault);
+    await change(vault);
+    return vault;
+  },
+} as const satisfies Readonly<Record<string, () => Promise<FileVault>>>;
+
+const change = ({ file, apiKey }: FileVault) =>
+  withVault(file, (vault) => callVault(vault, apiKey, 'updateToken', { id: 'token-0', body: { data: 'later' } }));
+
+interface Alteration {
+  readonly edit: TamperEdit;
+  readonly made: keyof typeof MADE;
+  /** Whether the columns lose their types meanwhile. Calls then fail only with problems. */
+  readonly isUntyped?: boolean;
+  /** Whether `verify` accepts the audit. */
+  readonly verifies?: boolean;
+  /** Whether a list of the last entries accepts the audit. */
+  readonly lists?: boolean;
+}
+
+const altered = (
+  edits: Readonly<Record<string, TamperEdit>>,
+  more: Partial<Alteration> = {},
+): Readonly<Record<string, Alteration>> =>
+  Object.fromEntries(Object.entries(edits).map(([name, edit]) => [name, { made: 'plain', edit, ...more }]));
+
+const REPLY = 'reply = (SELECT min(reply) FROM reply)';
+const BASE = '(SELECT min(sequence) FROM audit)';
+const LAST = '(SELECT max(sequence) FROM audit)';
+const COPY = `SELECT at, sealed, link FROM audit WHERE sequence = ${LAST}`;
+/** The largest power of two of a column. No double is its neighbour. */
+const FAR = '4611686018427387904';
+const [CLOSED, NO_BASE, MISSING] = [/cannot be decrypted/, /is not the base/, /is missing/];
+
+/** All ways to alter a file without its key, and the finding of doctor. */
+const ALTERED = {
+  ...altered(TAMPER_EDITS),
+  ...altered(
+    {
+      'a reply of another application': [
+        `UPDATE reply SET application_id = randomblob(16) WHERE ${REPLY}`,
+        'reply',
+        '',
+        CLOSED,
+      ],
+      'a reply of another key': [`UPDATE reply SET key_hash = randomblob(32) WHERE ${REPLY}`, 'reply', '', CLOSED],
+      'a reply of another request': [
+        `UPDATE reply SET request_hash = randomblob(32) WHERE ${REPLY}`,
+        'reply',
+        '',
+        CLOSED,
+      ],
+      'a reply of another time': [`UPDATE reply SET created_at = created_at + 1 WHERE ${REPLY}`, 'reply', '', CLOSED],
+      'a reply under another data key': [`UPDATE reply SET key_id = key_id + 1 WHERE ${REPLY}`, 'reply', '', CLOSED],
+      'a reply of an invalid time': [`UPDATE reply SET created_at = -1 WHERE ${REPLY}`, 'reply', '', /clear columns/],
+      'another reply': [
+        'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)',
+        'reply',
+        '',
+        CLOSED,
+      ],
+      'nothing sealed': [`UPDATE reply SET sealed = x'' WHERE ${REPLY}`, 'reply', '', CLOSED],
+      'a truncated reply': [
+        `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${REPLY}`,
+        'reply',
+        '',
+        CLOSED,
+      ],
+      'a reply of no tenant': [
+        `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${REPLY}`,
+        'reply',
+        '',
+        /does not exist/,
+      ],
+    },
+    { made: 'replied' },
+  ),
+  ...altered(
+    {
+      'a row of the log index removed': [
+        "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
+        'audit',
+        '4',
+        /has no row in the index of the audit/,
+      ],
+      'a row of the log index added': [
+        'INSERT INTO audit_index VALUES (zeroblob(16), 4)',
+        'audit_index',
+        '',
+        /without an entry/,
+      ],
+      'a row added behind the log index': [
+        'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
+        'audit_index',
+        '',
+        /beyond its own end/,
+      ],
+      'a log index longer than the log': [
+        "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
+        'audit_index',
+        '',
+        /beyond the end of the audit/,
+      ],
+    },
+    { made: 'indexed' },
+  ),
+  ...altered({
+    'another time of the row 0': ['UPDATE audit SET at = 1 WHERE sequence = 0', 'audit', '0', /^was altered$/],
+    'other bytes of the row 0': ["UPDATE audit SET sealed = x'00' WHERE sequence = 0", 'audit', '0', /^was altered$/],
+    'another link of the row 0': ["UPDATE audit SET link = x'00' WHERE sequence = 0", 'audit', '0', /^was altered$/],
+  }),
+  ...altered(
+    {
+      'a copy of the last row far away': [`INSERT INTO audit SELECT ${FAR}, * FROM (${COPY})`, 'audit', '', MISSING],
+      'the last row far away': [`UPDATE audit SET sequence = ${FAR} WHERE sequence = ${LAST}`, 'audit', '', MISSING],
+      'a number left out': [`UPDATE audit SET sequence = sequence + 1 WHERE sequence = ${LAST}`, 'audit', '', MISSING],
+    },
+    { verifies: false, lists: false },
+  ),
+  ...altered(
+    {
+      'a row -1': [
+        `INSERT INTO audit SELECT -1, * FROM (${COPY})`,
+        'audit',
+        '-1',
+        /a number that the vault never assigns/,
+      ],
+    },
+    { verifies: true, lists: true },
+  ),
+  ...altered(
+    {
+      'a removed base': [`DELETE FROM audit WHERE sequence = ${BASE}`, '', '', NO_BASE],
+      'a base with another time': [`UPDATE audit SET at = at + 1 WHERE sequence = ${BASE}`, '', '', NO_BASE],
+      'a base with another link': [`UPDATE audit SET link = zeroblob(16) WHERE sequence = ${BASE}`, '', '', NO_BASE],
+      'a base at another place': [`UPDATE audit SET sequence = sequence - 1 WHERE sequence = ${BASE}`, '', '', NO_BASE],
+      'an entry as the base': [
+        `UPDATE audit SET sealed = (SELECT sealed FROM audit WHERE sequence = ${BASE} + 1) WHERE sequence = ${BASE}`,
+        '',
+        '',
+        NO_BASE,
+      ],
+      'a base as an entry': [
+        `UPDATE audit SET sealed = (SELECT sealed FROM audit WHERE sequence = ${BASE}) WHERE sequence = ${BASE} + 1`,
+        '',
+        '',
+        /cannot be decrypted|was altered/,
+      ],
+      'a cut behind the base': [`DELETE FROM audit WHERE sequence = ${BASE} + 1`, '', '', MISSING],
+      'a base of no entry': [`INSERT INTO audit VALUES (0, 0, x'', zeroblob(16))`, '', '', MISSING],
+    },
+    { made: 'pruned', verifies: false },
+  ),
+  ...altered(
+    {
+      'a row of the log index put back': [
+        "INSERT INTO audit_index VALUES (x'00112233445566778899aabbccddeeff', 2)",
+        '',
+        '',
+        /names audit rows that were removed/,
+      ],
+    },
+    { made: 'pruned', verifies: true },
+  ),
+  ...altered(
+    Object.fromEntries(
+      [
+        ['token', 'id', '1'],
+        ['token', 'created_at', "'x'"],
+        ['token', 'set_number', "'x'"],
+        ['token', 'blinds', '1'],
+        ['token', 'clear', 'NULL'],
+        ['token', 'presented', '1.5'],
+        ['token', 'full', "'x'"],
+        ['application', 'details', '1'],
+        ['application', 'key_version', "'x'"],
+        ['application_key', 'hash', 'NULL'],
+        ['application_key', 'seal', '1'],
+        ['tenant', 'details', 'NULL'],
+        ['audit', 'at', 'NULL'],
+        ['audit', 'sealed', 'NULL'],
+        ['audit', 'link', '1'],
+      ].map(([table, column, value]) => {
+        const sql = `UPDATE ${table} SET ${column} = ${value} WHERE rowid = (SELECT max(rowid) FROM ${table})`;
+        return [`the value ${value} of another type in ${table}.${column}`, [sql, '', '', /./]];
+      }),
+    ),
+    { isUntyped: true },
+  ),
+} as const;
+
+/** Reads everything. Resolves to the errors that are no problems. */
+async function unexpectedErrors({ file, apiKey, management }: FileVault): Promise<readonly unknown[]> {
+  const unexpected: unknown[] = [];
+  const reportError = (error: unknown) => {
+    if (!(error instanceof Problem)) unexpected.push(error);
+  };
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError });
+  await callVault(vault, apiKey, 'listTokens');
+  for (const operation of ['listApplications', 'getTenant'] as const) await callVault(vault, management, operation);
+  await vault.close().catch(reportError);
+  return unexpected;
+}
 
 describe('vault doctor', () => {
   it('finds a sound vault sound, open elsewhere or not', async () => {
@@ -29,13 +266,21 @@ describe('vault doctor', () => {
     await withVault(file, async () => expect(await doctor(file)).toEqual(sound));
   });
 
-  it.each(Object.entries(TAMPER_EDITS))('finds %s', async (_what, [sql, table, id, what]) => {
-    const { file } = await fileVault(4);
-    await tamperFile(file, (connection) => connection.exec(sql));
+  it.each(Object.entries(ALTERED))('finds %s', async (_what, { edit, made, isUntyped, verifies, lists }) => {
+    const [sql, table, id, what] = edit;
+    const vault = await MADE[made]();
+    const { file } = vault;
+    if (made !== 'plain') expect(await doctor(file)).toMatchObject({ ok: true, findings: [] });
+    await (isUntyped ? alterUntyped(file, sql) : tamperFile(file, (connection) => void connection.exec(sql)));
     const { ok, findings } = await doctor(file);
     expect(ok).toBe(false);
-    const wanted = { table, id: id === '' ? expect.any(String) : id, what: expect.stringMatching(what) };
-    expect(findings).toContainEqual(wanted);
+    const any = expect.any(String);
+    expect(findings).toContainEqual({ table: table || any, id: id || any, what: expect.stringMatching(what) });
+    if (verifies !== undefined)
+      expect(await withAdmin(file, (admin) => admin.verifyAudit())).toMatchObject({ ok: verifies });
+    const last = () => withAdmin(file, (admin) => admin.lastEvents(() => true, 9)).catch(() => []);
+    if (lists !== undefined) expect((await last()).length > 2).toBe(lists);
+    if (isUntyped) expect(await unexpectedErrors(vault)).toEqual([]);
   });
 
   it.each(Object.entries(ROLLBACKS))('finds %s, put back', async (_what, [act, tables, table, what]) => {

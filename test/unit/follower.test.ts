@@ -15,6 +15,7 @@ import {
   fileVault,
   newApplication,
   openedVault,
+  prune,
   RULE,
   withAdmin,
   withVault,
@@ -46,19 +47,6 @@ describe('a vault that is open', () => {
     'whose key was regenerated': ['regenerateApplicationKey', UNKNOWN_KEY],
     'that was deleted': ['deleteApplication', UNKNOWN_KEY],
   };
-
-  it.each(Object.entries(CHANGES))(
-    'refuses an application %s by another process',
-    async (_what, [operation, answer]) => {
-      const vault = await fileVault(1);
-      const one = await openedVault(vault.file);
-      const made = await newApplication(one, vault.management);
-      expect(await read(one, made.key)).toMatchObject(OK);
-      await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
-      expect(await read(one, made.key)).toMatchObject(answer);
-      expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    },
-  );
 
   it.each(Object.entries(CHANGES))(
     'refuses an application %s, with its counters and row put back',

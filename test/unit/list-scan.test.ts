@@ -82,48 +82,6 @@ describe('a list by a rule on a part of a segment', () => {
     // The page of one application and the slice of the other.
     expect(rowsAtOnce).toBeLessThanOrEqual(220);
   });
-
-  it('shows and counts the tokens that the rule reaches on each page', async () => {
-    const core = await openCore();
-    const key = await partOfSegment(core, 'scanner');
-    const ids: string[] = [];
-    for (const count of [30, 300]) {
-      while (ids.length < count) {
-        core.clock.advance(1);
-        ids.unshift(await core.token({ type: 'token', data: 1, containers: ['/qa/'] }));
-        await core.token({ type: 'token', data: 1, containers: ['/other/q/'] });
-      }
-      const seen: unknown[] = [];
-      for (let page = 1; (page - 1) * 20 < count; page++) {
-        const answer = await core.call(key, 'listTokens', { query: `page=${page}` });
-        expect(answer.at('pagination.total_items')).toBe(count);
-        seen.push(...(answer.at('data') as { id: string }[]).map(({ id }) => id));
-      }
-      expect(seen).toEqual(ids);
-    }
-    const named = await core.call(key, 'listTokens', { query: `id=${ids[0]}&id=nothing` });
-    expect(named.at('pagination.total_items')).toBe(1);
-  });
-});
-
-describe('a list with few matches by a rule on a part of a segment', () => {
-  it('finds them among many other and expired tokens', async () => {
-    const core = await openCore();
-    const key = await partOfSegment(core, 'scanner');
-    const ids: string[] = [];
-    const expires_at = new Date(core.clock.now() + 60_000).toISOString();
-    const containers = ['/qa/'];
-    for (let n = 0; n < 5; n++)
-      ids.unshift(await core.token({ type: 'card_number', data: '4242424242424242', containers }));
-    core.clock.advance(1);
-    for (let n = 0; n < 250; n++) await core.token({ type: 'token', data: 1, containers });
-    for (let n = 0; n < 250; n++)
-      await core.token({ type: 'card_number', data: '4242424242424242', containers, expires_at });
-    core.clock.advance(120_000);
-    const answer = await core.call(key, 'listTokens', { query: 'type=card_number' });
-    expect(answer.at('pagination.total_items')).toBe(5);
-    expect((answer.at('data') as { id: string }[]).map(({ id }) => id).sort()).toEqual(ids.sort());
-  });
 });
 
 describe('a page with much data', () => {

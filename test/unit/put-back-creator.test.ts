@@ -2,8 +2,7 @@ import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
-import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, doctor, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
 
@@ -15,11 +14,6 @@ async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promis
     await vault.close();
   }
 }
-
-const patch = (file: string, apiKey: string, id = 'token-0') =>
-  used(file, (vault) => callVault(vault, apiKey, 'updateToken', { id, body: { metadata: { n: '1' } } }));
-
-const findingsOf = async (file: string) => (await doctor(file)).findings;
 
 it('an expiring application is rejected when the row of its creator was put back', async () => {
   const { file, management } = await fileVault(0);
@@ -69,36 +63,4 @@ it.each([
     // The vault has not seen this key before.
     expect(await callVault(vault, key, 'listTokens')).toMatchObject(REFUSED);
   });
-});
-
-it.each([
-  [
-    'removed',
-    "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
-    'audit',
-    '4',
-    /has no row in the index of the audit/,
-  ],
-  ['added', 'INSERT INTO audit_index VALUES (zeroblob(16), 4)', 'audit_index', '', /without an entry/],
-  [
-    'added after its end',
-    'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
-    'audit_index',
-    '',
-    /beyond its own end/,
-  ],
-  [
-    'covered, although it does not exist',
-    "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
-    'audit_index',
-    '',
-    /beyond the end of the audit/,
-  ],
-] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
-  const { file, apiKey } = await fileVault(3);
-  await used(file, (vault) => vault.sweep());
-  await patch(file, apiKey);
-  expect(await findingsOf(file)).toEqual([]);
-  await tamperFile(file, (connection) => connection.exec(sql));
-  expect(await findingsOf(file)).toContainEqual({ table, id, what: expect.stringMatching(what) });
 });
