@@ -7,6 +7,7 @@ import { tamperFile } from '../checks/tamper-file.ts';
 import {
   archiveIn,
   CREDENTIAL,
+  callOnce,
   callVault,
   doctor,
   type FileVault,
@@ -49,7 +50,7 @@ async function closedTenant(): Promise<TwoTenants & { readonly made: Awaited<Ret
   const vault = await twoTenants();
   const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
   const before = await keepRows(vault.file);
-  await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
+  await callOnce(vault, vault.management, 'regenerateApplicationKey', { id: made.id });
   await prune(vault, 'old');
   await putBack(vault.file, before, ['application', 'application_key']);
   return { ...vault, made };
@@ -59,9 +60,7 @@ async function closedTenant(): Promise<TwoTenants & { readonly made: Awaited<Ret
 async function restoredToken(): Promise<TwoTenants> {
   const vault = await twoTenants();
   const before = await keepRows(vault.file);
-  await withVault(vault.file, (one) =>
-    callVault(one, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'changed' } }),
-  );
+  await callOnce(vault, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'changed' } });
   await putBack(vault.file, before, TOKENS);
   return vault;
 }
@@ -122,7 +121,7 @@ describe('a closed tenant', () => {
     await withVault(file, (one) => newApplication(one, management));
     await accept(file, tenantId);
     const before = await keepRows(file);
-    await withVault(file, (one) => callVault(one, other.management, 'updateTenant', { body: { name: 'new' } }));
+    await callOnce({ file }, other.management, 'updateTenant', { body: { name: 'new' } });
     await putBack(file, before, ['tenant']);
     const one = await openedVault(file);
     expect(await read(one, apiKey)).toMatchObject(OK);
@@ -135,12 +134,10 @@ describe('a closed tenant', () => {
     const vault = await twoTenants();
     const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     const before = await keepRows(vault.file);
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
+    await callOnce(vault, vault.management, 'deleteApplication', { id: made.id });
     await putBack(vault.file, before, ['application', 'application_key']);
     await accept(vault.file, vault.tenantId);
-    await withVault(vault.file, (one) =>
-      callVault(one, vault.other.management, 'updateTenant', { body: { name: 'x' } }),
-    );
+    await callOnce(vault, vault.other.management, 'updateTenant', { body: { name: 'x' } });
     await putBack(vault.file, before, ['tenant']);
     const one = await openedVault(vault.file);
     for (const key of [vault.apiKey, made.key]) expect(await read(one, key)).toMatchObject(OK);
@@ -153,7 +150,7 @@ describe('after an acceptance', () => {
     const { file, tenantId, apiKey, management, made } = await closedTenant();
     await accept(file, tenantId);
     const before = await keepRows(file);
-    await withVault(file, (one) => callVault(one, management, 'deleteApplication', { id: made.id }));
+    await callOnce({ file }, management, 'deleteApplication', { id: made.id });
     await putBack(file, before, ['application', 'application_key']);
     const one = await openedVault(file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
@@ -194,21 +191,21 @@ describe('an acceptance', () => {
   const TAMPERED: Readonly<Record<string, (vault: TwoTenants) => Promise<void>>> = {
     'a token that was deleted, put back': async ({ file, apiKey }) => {
       const before = await keepRows(file);
-      await withVault(file, (one) => callVault(one, apiKey, 'deleteToken', { id: 'token-1' }));
+      await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
       await putBack(file, before, TOKENS);
     },
     'a tombstone that was removed': async ({ file, apiKey }) => {
-      await withVault(file, (one) => callVault(one, apiKey, 'deleteToken', { id: 'token-1' }));
+      await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
       await putBack(file, [{ table: 'tombstone', rows: [] }], ['tombstone']);
     },
     'the tenant, put back': async ({ file, management }) => {
       const before = await keepRows(file);
-      await withVault(file, (one) => callVault(one, management, 'updateTenant', { body: { name: 'new' } }));
+      await callOnce({ file }, management, 'updateTenant', { body: { name: 'new' } });
       await putBack(file, before, ['tenant']);
     },
     'the tenant, put back after its deletion': async ({ file, management }) => {
       const before = await keepRows(file);
-      await withVault(file, (one) => callVault(one, management, 'deleteTenant'));
+      await callOnce({ file }, management, 'deleteTenant');
       await putBack(file, before, ['tenant', 'tenant_key', 'application', 'application_key', ...TOKENS]);
     },
     'a destroyed key, put back': async ({ file, tenantId }) => {
@@ -311,7 +308,7 @@ describe('an acceptance', () => {
   it('is of one tenant only', async () => {
     const { file, tenantId, other } = await closedTenant();
     const before = await keepRows(file);
-    await withVault(file, (one) => callVault(one, other.management, 'updateTenant', { body: { name: 'new' } }));
+    await callOnce({ file }, other.management, 'updateTenant', { body: { name: 'new' } });
     await putBack(file, before, ['tenant']);
     await withAdmin(file, async (admin) => {
       const { findings, accept: write } = await admin.compareTenant(tenantId);

@@ -5,7 +5,16 @@ import { createFollower } from '../../src/core/audit/follower.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import { insertRow } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { callVault, doctor, fileVault, openedForKeyHolder, openedVault, withVault } from './vault-admin-fixture.ts';
+import {
+  bytesOf,
+  callVault,
+  doctor,
+  fileVault,
+  newApplication,
+  openedForKeyHolder,
+  openedVault,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 // A removal finds its rows by columns that anyone with the file can edit. Such an edit must not make the vault remove a
 // record, with a genuine entry.
@@ -44,20 +53,11 @@ const EDITS: readonly (readonly [name: string, edit: string, removal: Removal])[
   ],
 ];
 
-const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
-
 async function twoApplications() {
   const { file, management } = await fileVault(0);
   const vault = await openedVault(file);
   async function make(name: string) {
-    const body = { name, type: 'private', permissions: ['token:read'] };
-    const made: { readonly body: { readonly id: string; readonly key: string } } = await callVault(
-      vault,
-      management,
-      'createApplication',
-      { body },
-    );
-    const { id, key } = made.body;
+    const { id, key } = await newApplication(vault, management, { name, permissions: ['token:read'] });
     const keys: { readonly body: readonly { readonly id: string }[] } = await callVault(
       vault,
       management,
@@ -79,11 +79,11 @@ it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal
   const named = Object.entries(values).filter(([name]) => new RegExp(`\\$${name}\\b`).test(edit));
   const [, table = ''] = edit.split(' ');
   const id = table === 'application' ? victim.id : victim.keyId;
-  const rowOf = (connection: Connection) => connection.prepare(`SELECT * FROM ${table} WHERE id = ?`).get(bytes(id));
+  const rowOf = (connection: Connection) => connection.prepare(`SELECT * FROM ${table} WHERE id = ?`).get(bytesOf(id));
   let sound: unknown;
   await tamperFile(file, (connection) => {
     sound = rowOf(connection);
-    const parameters = Object.fromEntries(named.map(([name, value]) => [name, bytes(value)]));
+    const parameters = Object.fromEntries(named.map(([name, value]) => [name, bytesOf(value)]));
     expect(connection.prepare(edit).run(parameters).changes).toBe(1);
   });
   if (removal === 'sweep') expect(await vault.sweep()).toBe(0);
@@ -95,7 +95,7 @@ it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal
   // With its old values, the row is sound again.
   await tamperFile(file, (connection) => {
     expect(rowOf(connection)).toBeDefined();
-    connection.prepare(`DELETE FROM ${table} WHERE id = ?`).run(bytes(id));
+    connection.prepare(`DELETE FROM ${table} WHERE id = ?`).run(bytesOf(id));
     insertRow(connection, table, sound as object);
   });
   expect(await read()).toMatchObject({ status: 200 });
@@ -112,7 +112,7 @@ describe('a key that was deleted and put back', () => {
       await callVault(vault, management, 'createApplicationKey', { id: victim.id });
       await tamperFile(
         file,
-        (connection) => void kept.push(connection.prepare(select).get(bytes(victim.keyId)) as object),
+        (connection) => void kept.push(connection.prepare(select).get(bytesOf(victim.keyId)) as object),
       );
       const params = { id: victim.id, key_id: victim.keyId };
       expect((await callVault(vault, management, 'deleteApplicationKey', { params })).status).toBe(204);
@@ -124,7 +124,7 @@ describe('a key that was deleted and put back', () => {
       });
       await tamperFile(
         file,
-        (connection) => void connection.prepare('DELETE FROM application_key WHERE id = ?').run(bytes(victim.keyId)),
+        (connection) => void connection.prepare('DELETE FROM application_key WHERE id = ?').run(bytesOf(victim.keyId)),
       );
       expect(await findings(file)).toEqual([]);
     },

@@ -89,25 +89,6 @@ describe('Create a Key (search-and-batches.md §9)', () => {
     expect((await core.manage('getApplication', { id })).at('expiring_applications')).toBe(0);
     expect((await create()).at('version')).toBe('3');
   });
-
-  it('makes at most 10 keys that have not expired', async () => {
-    for (let n = 2; n <= 10; n += 1)
-      expect((await create(n === 2 ? { expires_at: inAnHour() } : undefined)).status).toBe(201);
-    const refused = await create();
-    expect([refused.status, refused.at('type')]).toEqual([409, expect.stringContaining('too_many_keys')]);
-    const [newest] = await listed();
-    expect((await remove(newest?.id ?? '')).status).toBe(204);
-    // No later key gets the version of a deleted one.
-    expect((await create()).at('version')).toBe('11');
-    expect((await create()).status).toBe(409);
-    core.clock.advance(3_600_000);
-    expect((await create()).status).toBe(201);
-  });
-
-  it('makes each version once when calls race', async () => {
-    const made = await Promise.all([1, 2, 3, 4].map(() => create()));
-    expect(made.map((each) => each.at('version')).toSorted()).toEqual(['2', '3', '4', '5']);
-  });
 });
 
 describe('an expiring application', () => {

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CARD, type Core, openCore, rule } from './core-fixture.ts';
-
-const idsOf = (text: string) => (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id);
+import { CARD, type Core, idsOf, openCore, rule } from './core-fixture.ts';
 
 /**
  * Creates tokens in `/in/`, which limited callers reach, and in `/out/`, which they do not. `data:4242` matches all.
@@ -46,9 +44,9 @@ describe('a search', () => {
     const core = await withTokens();
     const key = await limited(core, [READ_IN], ['token:search']);
     const found = await search(core, key, query);
-    expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([ids, ids.length]);
-    const { text } = await core.call(key, 'searchTokensByCursor', { body: { query, size: 1 } });
-    expect([idsOf(text), JSON.parse(text).pagination.next !== undefined]).toEqual([ids.slice(0, 1), ids.length > 1]);
+    expect([idsOf(found), found.at('pagination.total_items')]).toEqual([ids, ids.length]);
+    const page = await core.call(key, 'searchTokensByCursor', { body: { query, size: 1 } });
+    expect([idsOf(page), page.at('pagination.next') !== undefined]).toEqual([ids.slice(0, 1), ids.length > 1]);
   });
 
   it.each([
@@ -74,7 +72,7 @@ describe('a search', () => {
   ])('finds what both permissions reach, with %s', async (_, rules, permissions) => {
     const core = await withTokens();
     const found = await search(core, await limited(core, rules, permissions), 'data:4242');
-    expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([['in-2', 'in-1'], 2]);
+    expect([idsOf(found), found.at('pagination.total_items')]).toEqual([['in-2', 'in-1'], 2]);
   });
 
   it.each([
@@ -114,7 +112,7 @@ describe('a search', () => {
       rule({ priority: 2, container: '/out/' }),
     ];
     const found = await search(core, await limited(core, rules), 'NOT id:x');
-    expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([[], 0]);
+    expect([idsOf(found), found.at('pagination.total_items')]).toEqual([[], 0]);
   });
 
   it.each([
@@ -155,7 +153,7 @@ describe('a search by modifier and time', () => {
       ['created_by:nobody', []],
       ['NOT modified_by:nobody AND id:in-1', ['in-1']],
     ] as const) {
-      expect(idsOf((await search(core, key, query)).text), query).toEqual(ids);
+      expect(idsOf(await search(core, key, query)), query).toEqual(ids);
     }
   });
 });

@@ -3,7 +3,7 @@ import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { DAMAGE, expectOthers } from './damaged-tenant-fixture.ts';
-import { CREDENTIAL, callVault, fileVault, prune, withAdmin, withVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callOnce, fileVault, prune, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 /** Creates a vault whose second tenant can be damaged. */
 async function threeTenants() {
@@ -59,7 +59,7 @@ describe.each(DAMAGE)('a damaged tenant of a file: $what', (damage) => {
       damaged: [tenants.damaged],
     });
     expect(await made.rows()).toEqual(before);
-    const listed = await withVault(file, (vault) => callVault(vault, apiKey, 'listTokens'));
+    const listed = await callOnce({ file }, apiKey, 'listTokens');
     expect(listed).toMatchObject({ status: 200, body: { data: [] } });
   });
 });
@@ -86,7 +86,7 @@ it('an older row that is put back while the vault is open is damage', async () =
     expect(await vault.listTenants()).not.toHaveProperty('damaged');
     const before = await keepRows(file);
     const update = { body: { name: 'new' } };
-    await withVault(file, (other) => callVault(other, tenants.management, 'updateTenant', update));
+    await callOnce({ file }, tenants.management, 'updateTenant', update);
     await putBack(file, before, ['tenant']);
     expect(await vault.listTenants()).toMatchObject({ damaged: [tenants.last] });
   });

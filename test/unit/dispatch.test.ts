@@ -146,12 +146,6 @@ describe('a 400 names the member', () => {
     expect(String(answer.at(`errors[${path}]`))).toMatch(says);
   });
 
-  it('reports all errors at once', async () => {
-    const body = { type: 'nope', data: 1, containers: 3, metadata: [] };
-    const answer = await world.call(key, 'createToken', { body });
-    expect(Object.keys(answer.at('errors') as object).sort()).toEqual(['containers', 'metadata', 'type']);
-  });
-
   it.each([
     ['cut short', '{"type":"token"', 'ends too early at character 16'],
     ['a duplicate member', '{"type":"token","data":1,"data":2}', 'a member name is repeated'],

@@ -16,6 +16,7 @@ import { alterUntyped, tamperFile } from '../checks/tamper-file.ts';
 import { FILE_LOCATIONS } from '../checks/tamper-locations.ts';
 import {
   CREDENTIAL,
+  callOnce,
   callVault,
   doctor,
   type FileVault,
@@ -55,7 +56,7 @@ const MADE = {
 } as const satisfies Readonly<Record<string, () => Promise<FileVault>>>;
 
 const change = ({ file, apiKey }: FileVault) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'updateToken', { id: 'token-0', body: { data: 'later' } }));
+  callOnce({ file }, apiKey, 'updateToken', { id: 'token-0', body: { data: 'later' } });
 
 interface Alteration {
   readonly edit: TamperEdit;
@@ -274,8 +275,8 @@ describe('vault doctor', () => {
     await (isUntyped ? alterUntyped(file, sql) : tamperFile(file, (connection) => void connection.exec(sql)));
     const { ok, findings } = await doctor(file);
     expect(ok).toBe(false);
-    const any = expect.any(String);
-    expect(findings).toContainEqual({ table: table || any, id: id || any, what: expect.stringMatching(what) });
+    const text = expect.any(String);
+    expect(findings).toContainEqual({ table: table || text, id: id || text, what: expect.stringMatching(what) });
     if (verifies !== undefined)
       expect(await withAdmin(file, (admin) => admin.verifyAudit())).toMatchObject({ ok: verifies });
     const last = () => withAdmin(file, (admin) => admin.lastEvents(() => true, 9)).catch(() => []);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts';
+import type { Permission } from '../../src/contract/permissions.ts';
 import { explainAccess } from '../../src/core/access/explain-access.ts';
 import type { TokenFacts } from '../../src/core/access/governing-transform.ts';
 import { createGrants, type Grants } from '../../src/core/access/grants.ts';

@@ -10,6 +10,7 @@ import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
   CREDENTIAL,
+  callOnce,
   callVault,
   doctor,
   fileVault,
@@ -57,7 +58,7 @@ describe('a vault that is open', () => {
       await read(one, made.key);
       const before = await keepRows(vault.file);
       const kept = await counters(vault.file);
-      await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
+      await callOnce(vault, vault.management, operation, { id: made.id });
       await putBackCounters(vault.file, kept);
       expect(await read(one, made.key)).toMatchObject(UNKNOWN_KEY);
       await putBack(vault.file, before, ['application', 'application_key']);
@@ -70,13 +71,11 @@ describe('a vault that is open', () => {
     const vault = await fileVault(1);
     const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
-    await withVault(vault.file, (other) =>
-      callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
-    );
+    await callOnce(vault, vault.management, 'updateTenant', { body: { name: 'new' } });
     expect(await callVault(one, vault.management, 'getTenant')).toMatchObject({ body: { name: 'new' } });
     await withAdmin(vault.file, (admin) => admin.rotate({ master: true, indexes: true }));
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    await withVault(vault.file, (other) => callVault(other, vault.management, 'deleteTenant'));
+    await callOnce(vault, vault.management, 'deleteTenant');
     expect(await read(one, vault.apiKey)).toMatchObject(UNKNOWN_KEY);
   });
 
@@ -178,9 +177,7 @@ describe('a vault that is open', () => {
     await follower.follow();
     const { sequence } = follower.known();
     expect(follower.stampOf(vault.tenantId, sequence, [])).toMatchObject({ tenant_id: vault.tenantId });
-    await withVault(vault.file, (other) =>
-      callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
-    );
+    await callOnce(vault, vault.management, 'updateTenant', { body: { name: 'new' } });
     await follower.follow();
     expect(() => follower.stampOf(vault.tenantId, sequence, [])).toThrow('write_conflict');
     await close();
@@ -237,7 +234,7 @@ describe('a vault that is opened', () => {
     const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
     const before = await keepRows(vault.file);
     await admin.addSlot({ kind: 'key_file', key: new Uint8Array(32).fill(9) }, { allowWeak: false });
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'updateTenant', { body: { name: 'new' } }));
+    await callOnce(vault, vault.management, 'updateTenant', { body: { name: 'new' } });
     await admin.rotate({ master: false, indexes: false });
     await admin.close();
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
@@ -260,7 +257,7 @@ describe('a vault that is opened', () => {
     const vault = await fileVault(1);
     const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     const before = await keepRows(vault.file);
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
+    await callOnce(vault, vault.management, 'deleteApplication', { id: made.id });
     await putBack(vault.file, before, ['application', 'application_key']);
     const one = await openedVault(vault.file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
@@ -314,7 +311,7 @@ describe('a vault that is opened', () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);
     const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
+    await callOnce(vault, vault.management, 'regenerateApplicationKey', { id: made.id });
     await prune(vault);
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
     await putBack(vault.file, before, ['application', 'application_key']);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Keyring } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { openCore } from './core-fixture.ts';
+import { openCore, tenantsWith } from './core-fixture.ts';
 import { callVault, doctor, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 it.each<[string, (vault: Vault) => Promise<unknown>]>([
@@ -21,20 +21,16 @@ it.each<[string, (vault: Vault) => Promise<unknown>]>([
 
 it('a call is repeated with newer keys when a rotation overtakes it', async () => {
   let isStale = false;
+  const throwing = tenantsWith(({ open }) => ({
+    open(context, sealed) {
+      if (isStale && context.table === 'token') throw new Problem('integrity_failure');
+      return open(context, sealed);
+    },
+  }));
   const keyringOf = (keyring: Keyring): Keyring => ({
-    ...keyring,
+    ...throwing(keyring),
     async refresh() {
       isStale = false;
-    },
-    openTenant: (...tenant) => {
-      const own = keyring.openTenant(...tenant);
-      return {
-        ...own,
-        open(context, sealed) {
-          if (isStale && context.table === 'token') throw new Problem('integrity_failure');
-          return own.open(context, sealed);
-        },
-      };
     },
   });
   const core = await openCore({ keyringOf });

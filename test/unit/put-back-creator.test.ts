@@ -1,24 +1,14 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { callOnce, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
-
-async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promise<T> {
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  try {
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
-}
 
 it('an expiring application is rejected when the row of its creator was put back', async () => {
   const { file, management } = await fileVault(0);
   const call = (apiKey: string, operation: OperationId, parts: { id?: string; body?: object } = {}) =>
-    used(file, (vault) => callVault(vault, apiKey, operation, parts));
+    callOnce({ file }, apiKey, operation, parts);
   const parent = {
     name: 'parent',
     type: 'private',
@@ -52,7 +42,7 @@ it.each([
   ['tenant', 'updateTenant', { name: 'renamed' }],
 ] as const)('a running vault refuses a %s that was put back', async (table, operation, body) => {
   const { file, management } = await fileVault(0);
-  await used(file, async (vault) => {
+  await withVault(file, async (vault) => {
     const first = { name: 'a', type: 'private', permissions: ['token:read'] };
     const made = await callVault(vault, management, 'createApplication', { body: first });
     const { id, key }: { readonly id: string; readonly key: string } = made.body;

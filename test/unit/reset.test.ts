@@ -4,14 +4,21 @@ import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
 import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
-import { CREDENTIAL, callVault, doctor, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callOnce,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const reset = (file: string, tenantId?: string) => resetVault({ file, credential: CREDENTIAL }, tenantId);
 
 const create = ({ file, apiKey }: FileVault, data: string) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body: { id: 'one', type: 'token', data } }));
-const read = ({ file, apiKey }: FileVault) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'getToken', { id: 'one' }));
+  callOnce({ file }, apiKey, 'createToken', { body: { id: 'one', type: 'token', data } });
+const read = ({ file, apiKey }: FileVault) => callOnce({ file }, apiKey, 'getToken', { id: 'one' });
 
 it('a reset removes all tokens of a tenant from the file and frees their ids', async () => {
   const { file, apiKey, management, tenantId } = await fileVault(4);

@@ -15,6 +15,7 @@ import { vaultSnapshots } from '../../src/vault/snapshots.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import {
   CREDENTIAL,
+  callOnce,
   callVault,
   doctor,
   type FileVault,
@@ -35,13 +36,13 @@ async function expectSound(file: string): Promise<void> {
 }
 
 async function tokensOf({ file, apiKey }: FileVault): Promise<Readonly<Record<string, unknown>>> {
-  const { body } = await withVault(file, (vault) => callVault(vault, apiKey, 'listTokens'));
+  const { body } = await callOnce({ file }, apiKey, 'listTokens');
   const items: readonly { readonly id: string; readonly data: unknown }[] = body['data'];
   return Object.fromEntries(items.map(({ id, data }) => [id, data]));
 }
 
 const create = (file: string, apiKey: string, id: string) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body: { id, type: 'token', data: id } }));
+  callOnce({ file }, apiKey, 'createToken', { body: { id, type: 'token', data: id } });
 
 async function auditOf(file: string): Promise<readonly string[]> {
   const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
@@ -67,7 +68,7 @@ it('a load restores the whole file, with its applications, tenants and audit', a
   expect(await load(file)).toMatchObject({ name: 'base', tokens: 3 });
   expect(await tokensOf(made)).toEqual(before);
   for (const gone of [key, later?.application.key]) {
-    expect((await withVault(file, (vault) => callVault(vault, gone ?? '', 'listTokens'))).status).toBe(401);
+    expect((await callOnce({ file }, gone ?? '', 'listTokens')).status).toBe(401);
   }
   expect((await auditOf(file)).slice(0, audit.length + 1)).toEqual([...audit, 'listTokens']);
   await expectSound(file);

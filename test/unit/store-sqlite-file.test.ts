@@ -69,7 +69,7 @@ describe('createVaultFile', () => {
       (path: string) => writeFile(`${path}-wal`, 'mine'),
       (path: string) => writeFile(`${path}-journal`, 'mine'),
     ]) {
-      const folder = await temporaryFolder();
+      const folder = temporaryFolder();
       await make(join(folder, 'vault.db'));
       const names = readdirSync(folder);
       await expect(createVaultFile(join(folder, 'vault.db'), HEADER)).rejects.toMatchObject({ code: 'file_exists' });
@@ -78,7 +78,7 @@ describe('createVaultFile', () => {
   });
 
   it('lets one of two concurrent calls create the whole file', async () => {
-    const file = join(await temporaryFolder(), 'vault.db');
+    const file = join(temporaryFolder(), 'vault.db');
     const other = { ...HEADER, generation: 4 };
     const made = await Promise.allSettled([createVaultFile(file, HEADER), createVaultFile(file, other)]);
     expect(made.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
@@ -89,13 +89,13 @@ describe('createVaultFile', () => {
   });
 
   it('reports a missing folder', async () => {
-    const file = join(await temporaryFolder(), 'none', 'vault.db');
+    const file = join(temporaryFolder(), 'none', 'vault.db');
     await expect(createVaultFile(file, HEADER)).rejects.toMatchObject({ code: 'file_unwritable' });
     await expect(createVaultFile(`${file} `, HEADER)).rejects.toMatchObject({ code: 'usage' });
   });
 
   it('leaves nothing behind when the header cannot be stored', async () => {
-    const file = join(await temporaryFolder(), 'vault.db');
+    const file = join(temporaryFolder(), 'vault.db');
     const twice = { ...HEADER, slots: [HEADER.slots[0], HEADER.slots[0]].filter((slot) => slot !== undefined) };
     await expect(createVaultFile(file, twice)).rejects.toThrow();
     expect(readdirSync(dirname(file))).toEqual([]);
@@ -111,7 +111,7 @@ it('setPragmas rejects a file that does not take a setting', async () => {
 
 describe('openVaultFile', () => {
   it('rejects a missing file and one that is not a vault', async () => {
-    const folder = await temporaryFolder();
+    const folder = temporaryFolder();
     expect(await refusal(join(folder, 'none.db'))).toBe('file_missing');
     expect(await refusal(join(folder, 'none.db '))).toBe('usage');
     for (const [name, bytes] of [
@@ -175,7 +175,7 @@ describe('openVaultFile', () => {
   });
 
   it('reports a file that is not a vault as such, whatever its mode', async () => {
-    const folder = await temporaryFolder();
+    const folder = temporaryFolder();
     await alter(join(folder, 'foreign.db'), 'CREATE TABLE token (a)');
     for (const [name, bytes] of [
       ['empty.db', ''],

@@ -117,7 +117,7 @@ describe('the log', () => {
     const file = await temporaryVault();
     const killed = await rawConnection(file);
     killed.exec('UPDATE counter SET at = at + 1 WHERE tenant = 0');
-    const left = join(await temporaryFolder(), 'vault.db');
+    const left = join(temporaryFolder(), 'vault.db');
     for (const suffix of ['', '-wal']) copyFileSync(file + suffix, left + suffix);
     const logSize = () => statSync(`${left}-wal`).size;
     expect(logSize()).toBeGreaterThan(0);

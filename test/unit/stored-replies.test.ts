@@ -5,6 +5,7 @@ import type { Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
   CREDENTIAL,
+  callOnce,
   callVault,
   doctor,
   type FileVault,
@@ -163,7 +164,7 @@ describe('stored replies of a vault file', () => {
   it('are deleted with their tenant', async () => {
     const made = await repliedVault();
     const before = await rowsOf(made.file);
-    await withVault(made.file, (vault) => callVault(vault, made.management, 'deleteTenant'));
+    await callOnce(made, made.management, 'deleteTenant');
     expect(await rowsOf(made.file)).toEqual([]);
     for (const { sealed } of before) expect(readFileSync(made.file).includes(sealed)).toBe(false);
   });

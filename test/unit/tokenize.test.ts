@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openTestStore } from '../test-store.ts';
 import { openTestVault } from '../test-vault.ts';
 import { turnsDuring } from '../turns-during.ts';
-import { type Core, DAY, openCore, rule, wrongPaths } from './core-fixture.ts';
+import { type Core, DAY, openCore, rule, tenantsWith, wrongPaths } from './core-fixture.ts';
 
 const total = async (core: Core) => (await core.own('listTokens')).at('pagination.total_items');
 const request = (data: unknown, more: object = {}) => ({ type: 'token', data, ...more });
@@ -94,19 +94,12 @@ describe('tokenize', () => {
   it('prepares one body of an application at a time', async () => {
     const sealed: string[] = [];
     const core = await openCore({
-      keyringOf: (keyring) => ({
-        ...keyring,
-        openTenant: (...parts) => {
-          const tenant = keyring.openTenant(...parts);
-          return {
-            ...tenant,
-            seal: (context, text) => {
-              if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
-              return tenant.seal(context, text);
-            },
-          };
+      keyringOf: tenantsWith((tenant) => ({
+        seal: (context, text) => {
+          if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
+          return tenant.seal(context, text);
         },
-      }),
+      })),
     });
     const batch = (name: string) =>
       Array.from({ length: 500 }, (_, n) => request('x'.repeat(500), { id: `${name}-${n}` }));
@@ -135,19 +128,12 @@ describe('detokenize', () => {
   async function openHidden() {
     const opened: string[] = [];
     const core = await openCore({
-      keyringOf: (keyring) => ({
-        ...keyring,
-        openTenant: (...parts) => {
-          const tenant = keyring.openTenant(...parts);
-          return {
-            ...tenant,
-            open: (context, sealed) => {
-              if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
-              return tenant.open(context, sealed);
-            },
-          };
+      keyringOf: tenantsWith((tenant) => ({
+        open: (context, sealed) => {
+          if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
+          return tenant.open(context, sealed);
         },
-      }),
+      })),
     });
     const rules = [
       rule({ priority: 1, container: '/redacted/', transform: 'redact', permissions: ['token:use'] }),

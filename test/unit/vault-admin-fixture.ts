@@ -104,6 +104,12 @@ export async function withVault<T>(file: string, use: (vault: Vault) => Promise<
   return use(vault).finally(vault.close);
 }
 
+type CallOf = Parameters<typeof callVault> extends [unknown, ...infer Rest] ? Rest : never;
+
+/** Opens a vault for one call. */
+export const callOnce = ({ file }: Pick<FileVault, 'file'>, ...call: CallOf): Promise<Answer> =>
+  withVault(file, (vault) => callVault(vault, ...call));
+
 type Admin = Awaited<ReturnType<typeof openVaultAdmin>>;
 
 export async function withAdmin<T>(file: string, use: (admin: Admin) => Promise<T>): Promise<T> {
