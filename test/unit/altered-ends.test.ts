@@ -23,34 +23,18 @@ import {
 type Removal = 'sweep' | OperationId;
 
 /** Parameters: the id of the victim, of its API key, of the other application, and of the other's API key. */
+const PARENT = 'UPDATE application SET parent_id = $other WHERE id = $victim';
+const PARENT_KEY = 'UPDATE application SET parent_id = $other, parent_key_id = $otherKey WHERE id = $victim';
+const MOVED = 'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key';
+
 const EDITS: readonly (readonly [name: string, edit: string, removal: Removal])[] = [
   ['an application given an end', 'UPDATE application SET expires_at = 1000 WHERE id = $victim', 'sweep'],
   ['an API key given an end', 'UPDATE application_key SET expires_at = 1000 WHERE id = $key', 'sweep'],
-  [
-    'an application given a creator',
-    'UPDATE application SET parent_id = $other WHERE id = $victim',
-    'deleteApplication',
-  ],
-  [
-    'an application given a creator',
-    'UPDATE application SET parent_id = $other WHERE id = $victim',
-    'regenerateApplicationKey',
-  ],
-  [
-    'an application given a creator and its key',
-    'UPDATE application SET parent_id = $other, parent_key_id = $otherKey WHERE id = $victim',
-    'deleteApplicationKey',
-  ],
-  [
-    'an API key moved to another application',
-    'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key',
-    'deleteApplication',
-  ],
-  [
-    'an API key moved to another application',
-    'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key',
-    'regenerateApplicationKey',
-  ],
+  ['an application given a creator', PARENT, 'deleteApplication'],
+  ['an application given a creator', PARENT, 'regenerateApplicationKey'],
+  ['an application given a creator and its key', PARENT_KEY, 'deleteApplicationKey'],
+  ['an API key moved to another application', MOVED, 'deleteApplication'],
+  ['an API key moved to another application', MOVED, 'regenerateApplicationKey'],
 ];
 
 async function twoApplications() {

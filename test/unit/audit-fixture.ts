@@ -8,7 +8,7 @@ import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { openTestStore } from '../test-store.ts';
 
 /** The time of the entries. */
-export const AT = 1_700_000_000_000;
+const AT = 1_700_000_000_000;
 
 const FIXED: Clock = { now: () => AT, cutoff: () => AT, settled: () => 0 };
 

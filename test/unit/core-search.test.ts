@@ -49,26 +49,13 @@ describe('a search', () => {
     expect([idsOf(page), page.at('pagination.next') !== undefined]).toEqual([ids.slice(0, 1), ids.length > 1]);
   });
 
+  const SEARCH_IN = rule({ container: '/in/', permissions: ['token:search'] });
+  const [READ_OUT, READ_BELOW] = [rule({ priority: 2, container: '/out/' }), rule({ priority: 3, container: '/in/' })];
+
   it.each([
-    [
-      'a rule for reading and searching',
-      [rule({ container: '/in/', permissions: ['token:read', 'token:search'] })],
-      [],
-    ],
-    [
-      'a rule for searching, and plain reading',
-      [rule({ container: '/in/', permissions: ['token:search'] })],
-      ['token:read'],
-    ],
-    [
-      'rules that overlap',
-      [
-        rule({ container: '/in/', permissions: ['token:search'] }),
-        rule({ priority: 2, container: '/out/' }),
-        rule({ priority: 3, container: '/in/' }),
-      ],
-      [],
-    ],
+    ['a rule for reading and searching', [{ ...SEARCH_IN, permissions: ['token:read', 'token:search'] }], []],
+    ['a rule for searching, and plain reading', [SEARCH_IN], ['token:read']],
+    ['rules that overlap', [SEARCH_IN, READ_OUT, READ_BELOW], []],
   ])('finds what both permissions reach, with %s', async (_, rules, permissions) => {
     const core = await withTokens();
     const found = await search(core, await limited(core, rules, permissions), 'data:4242');
@@ -107,11 +94,7 @@ describe('a search', () => {
 
   it('finds nothing when its two rules share no token', async () => {
     const core = await withTokens();
-    const rules = [
-      rule({ container: '/in/', permissions: ['token:search'] }),
-      rule({ priority: 2, container: '/out/' }),
-    ];
-    const found = await search(core, await limited(core, rules), 'NOT id:x');
+    const found = await search(core, await limited(core, [SEARCH_IN, READ_OUT]), 'NOT id:x');
     expect([idsOf(found), found.at('pagination.total_items')]).toEqual([[], 0]);
   });
 

@@ -11,7 +11,7 @@ import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { LAUNDERINGS, launder } from '../checks/launder.ts';
 import { createCaller, type Perform } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
-import { TAMPER_EDITS, type TamperEdit } from '../checks/tamper-edits.ts';
+import { edits, TAMPER_EDITS, type TamperEdit } from '../checks/tamper-edits.ts';
 import { alterUntyped, tamperFile } from '../checks/tamper-file.ts';
 import { FILE_LOCATIONS } from '../checks/tamper-locations.ts';
 import {
@@ -70,10 +70,10 @@ interface Alteration {
 }
 
 const altered = (
-  edits: Readonly<Record<string, TamperEdit>>,
+  all: Readonly<Record<string, TamperEdit>>,
   more: Partial<Alteration> = {},
 ): Readonly<Record<string, Alteration>> =>
-  Object.fromEntries(Object.entries(edits).map(([name, edit]) => [name, { made: 'plain', edit, ...more }]));
+  Object.fromEntries(Object.entries(all).map(([name, edit]) => [name, { made: 'plain', edit, ...more }]));
 
 const REPLY = 'reply = (SELECT min(reply) FROM reply)';
 const BASE = '(SELECT min(sequence) FROM audit)';
@@ -81,164 +81,121 @@ const LAST = '(SELECT max(sequence) FROM audit)';
 const COPY = `SELECT at, sealed, link FROM audit WHERE sequence = ${LAST}`;
 /** The largest power of two of a column. No double is its neighbour. */
 const FAR = '4611686018427387904';
-const [CLOSED, NO_BASE, MISSING] = [/cannot be decrypted/, /is not the base/, /is missing/];
+
+const REPLIES = {
+  ...edits('reply', '', /cannot be decrypted/, {
+    'a reply of another application': `UPDATE reply SET application_id = randomblob(16) WHERE ${REPLY}`,
+    'a reply of another key': `UPDATE reply SET key_hash = randomblob(32) WHERE ${REPLY}`,
+    'a reply of another request': `UPDATE reply SET request_hash = randomblob(32) WHERE ${REPLY}`,
+    'a reply of another time': `UPDATE reply SET created_at = created_at + 1 WHERE ${REPLY}`,
+    'a reply under another data key': `UPDATE reply SET key_id = key_id + 1 WHERE ${REPLY}`,
+    'another reply': 'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)',
+    'nothing sealed': `UPDATE reply SET sealed = x'' WHERE ${REPLY}`,
+    'a truncated reply': `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${REPLY}`,
+  }),
+  ...edits('reply', '', /clear columns/, {
+    'a reply of an invalid time': `UPDATE reply SET created_at = -1 WHERE ${REPLY}`,
+  }),
+  ...edits('reply', '', /does not exist/, {
+    'a reply of no tenant': `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${REPLY}`,
+  }),
+};
+
+const INDEX = {
+  ...edits('audit', '4', /has no row in the index of the audit/, {
+    'a row of the log index removed': "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
+  }),
+  ...edits('audit_index', '', /without an entry/, {
+    'a row of the log index added': 'INSERT INTO audit_index VALUES (zeroblob(16), 4)',
+  }),
+  ...edits('audit_index', '', /beyond its own end/, {
+    'a row added behind the log index': 'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
+  }),
+  ...edits('audit_index', '', /beyond the end of the audit/, {
+    'a log index longer than the log': "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
+  }),
+};
+
+const ROW_0 = edits('audit', '0', /^was altered$/, {
+  'another time of the row 0': 'UPDATE audit SET at = 1 WHERE sequence = 0',
+  'other bytes of the row 0': "UPDATE audit SET sealed = x'00' WHERE sequence = 0",
+  'another link of the row 0': "UPDATE audit SET link = x'00' WHERE sequence = 0",
+});
+
+const NUMBERS = edits('audit', '', /is missing/, {
+  'a copy of the last row far away': `INSERT INTO audit SELECT ${FAR}, * FROM (${COPY})`,
+  'the last row far away': `UPDATE audit SET sequence = ${FAR} WHERE sequence = ${LAST}`,
+  'a number left out': `UPDATE audit SET sequence = sequence + 1 WHERE sequence = ${LAST}`,
+});
+
+const NEGATIVE = edits('audit', '-1', /a number that the vault never assigns/, {
+  'a row -1': `INSERT INTO audit SELECT -1, * FROM (${COPY})`,
+});
+
+const BASES = {
+  ...edits('', '', /is not the base/, {
+    'a removed base': `DELETE FROM audit WHERE sequence = ${BASE}`,
+    'a base with another time': `UPDATE audit SET at = at + 1 WHERE sequence = ${BASE}`,
+    'a base with another link': `UPDATE audit SET link = zeroblob(16) WHERE sequence = ${BASE}`,
+    'a base at another place': `UPDATE audit SET sequence = sequence - 1 WHERE sequence = ${BASE}`,
+    'an entry as the base': `UPDATE audit SET sealed =
+      (SELECT sealed FROM audit WHERE sequence = ${BASE} + 1) WHERE sequence = ${BASE}`,
+  }),
+  ...edits('', '', /cannot be decrypted|was altered/, {
+    'a base as an entry': `UPDATE audit SET sealed =
+      (SELECT sealed FROM audit WHERE sequence = ${BASE}) WHERE sequence = ${BASE} + 1`,
+  }),
+  ...edits('', '', /is missing/, {
+    'a cut behind the base': `DELETE FROM audit WHERE sequence = ${BASE} + 1`,
+    'a base of no entry': `INSERT INTO audit VALUES (0, 0, x'', zeroblob(16))`,
+  }),
+};
+
+const PRUNED_INDEX = edits('', '', /names audit rows that were removed/, {
+  'a row of the log index put back': "INSERT INTO audit_index VALUES (x'00112233445566778899aabbccddeeff', 2)",
+});
+
+/** A value of another type than its column declares. */
+const FOREIGN = edits(
+  '',
+  '',
+  /./,
+  Object.fromEntries(
+    [
+      ['token', 'id', '1'],
+      ['token', 'created_at', "'x'"],
+      ['token', 'set_number', "'x'"],
+      ['token', 'blinds', '1'],
+      ['token', 'clear', 'NULL'],
+      ['token', 'presented', '1.5'],
+      ['token', 'full', "'x'"],
+      ['application', 'details', '1'],
+      ['application', 'key_version', "'x'"],
+      ['application_key', 'hash', 'NULL'],
+      ['application_key', 'seal', '1'],
+      ['tenant', 'details', 'NULL'],
+      ['audit', 'at', 'NULL'],
+      ['audit', 'sealed', 'NULL'],
+      ['audit', 'link', '1'],
+    ].map(([table, column, value]) => [
+      `${value} in ${table}.${column}`,
+      `UPDATE ${table} SET ${column} = ${value} WHERE rowid = (SELECT max(rowid) FROM ${table})`,
+    ]),
+  ),
+);
 
 /** All ways to alter a file without its key, and the finding of doctor. */
 const ALTERED = {
   ...altered(TAMPER_EDITS),
-  ...altered(
-    {
-      'a reply of another application': [
-        `UPDATE reply SET application_id = randomblob(16) WHERE ${REPLY}`,
-        'reply',
-        '',
-        CLOSED,
-      ],
-      'a reply of another key': [`UPDATE reply SET key_hash = randomblob(32) WHERE ${REPLY}`, 'reply', '', CLOSED],
-      'a reply of another request': [
-        `UPDATE reply SET request_hash = randomblob(32) WHERE ${REPLY}`,
-        'reply',
-        '',
-        CLOSED,
-      ],
-      'a reply of another time': [`UPDATE reply SET created_at = created_at + 1 WHERE ${REPLY}`, 'reply', '', CLOSED],
-      'a reply under another data key': [`UPDATE reply SET key_id = key_id + 1 WHERE ${REPLY}`, 'reply', '', CLOSED],
-      'a reply of an invalid time': [`UPDATE reply SET created_at = -1 WHERE ${REPLY}`, 'reply', '', /clear columns/],
-      'another reply': [
-        'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)',
-        'reply',
-        '',
-        CLOSED,
-      ],
-      'nothing sealed': [`UPDATE reply SET sealed = x'' WHERE ${REPLY}`, 'reply', '', CLOSED],
-      'a truncated reply': [
-        `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${REPLY}`,
-        'reply',
-        '',
-        CLOSED,
-      ],
-      'a reply of no tenant': [
-        `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${REPLY}`,
-        'reply',
-        '',
-        /does not exist/,
-      ],
-    },
-    { made: 'replied' },
-  ),
-  ...altered(
-    {
-      'a row of the log index removed': [
-        "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
-        'audit',
-        '4',
-        /has no row in the index of the audit/,
-      ],
-      'a row of the log index added': [
-        'INSERT INTO audit_index VALUES (zeroblob(16), 4)',
-        'audit_index',
-        '',
-        /without an entry/,
-      ],
-      'a row added behind the log index': [
-        'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
-        'audit_index',
-        '',
-        /beyond its own end/,
-      ],
-      'a log index longer than the log': [
-        "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
-        'audit_index',
-        '',
-        /beyond the end of the audit/,
-      ],
-    },
-    { made: 'indexed' },
-  ),
-  ...altered({
-    'another time of the row 0': ['UPDATE audit SET at = 1 WHERE sequence = 0', 'audit', '0', /^was altered$/],
-    'other bytes of the row 0': ["UPDATE audit SET sealed = x'00' WHERE sequence = 0", 'audit', '0', /^was altered$/],
-    'another link of the row 0': ["UPDATE audit SET link = x'00' WHERE sequence = 0", 'audit', '0', /^was altered$/],
-  }),
-  ...altered(
-    {
-      'a copy of the last row far away': [`INSERT INTO audit SELECT ${FAR}, * FROM (${COPY})`, 'audit', '', MISSING],
-      'the last row far away': [`UPDATE audit SET sequence = ${FAR} WHERE sequence = ${LAST}`, 'audit', '', MISSING],
-      'a number left out': [`UPDATE audit SET sequence = sequence + 1 WHERE sequence = ${LAST}`, 'audit', '', MISSING],
-    },
-    { verifies: false, lists: false },
-  ),
-  ...altered(
-    {
-      'a row -1': [
-        `INSERT INTO audit SELECT -1, * FROM (${COPY})`,
-        'audit',
-        '-1',
-        /a number that the vault never assigns/,
-      ],
-    },
-    { verifies: true, lists: true },
-  ),
-  ...altered(
-    {
-      'a removed base': [`DELETE FROM audit WHERE sequence = ${BASE}`, '', '', NO_BASE],
-      'a base with another time': [`UPDATE audit SET at = at + 1 WHERE sequence = ${BASE}`, '', '', NO_BASE],
-      'a base with another link': [`UPDATE audit SET link = zeroblob(16) WHERE sequence = ${BASE}`, '', '', NO_BASE],
-      'a base at another place': [`UPDATE audit SET sequence = sequence - 1 WHERE sequence = ${BASE}`, '', '', NO_BASE],
-      'an entry as the base': [
-        `UPDATE audit SET sealed = (SELECT sealed FROM audit WHERE sequence = ${BASE} + 1) WHERE sequence = ${BASE}`,
-        '',
-        '',
-        NO_BASE,
-      ],
-      'a base as an entry': [
-        `UPDATE audit SET sealed = (SELECT sealed FROM audit WHERE sequence = ${BASE}) WHERE sequence = ${BASE} + 1`,
-        '',
-        '',
-        /cannot be decrypted|was altered/,
-      ],
-      'a cut behind the base': [`DELETE FROM audit WHERE sequence = ${BASE} + 1`, '', '', MISSING],
-      'a base of no entry': [`INSERT INTO audit VALUES (0, 0, x'', zeroblob(16))`, '', '', MISSING],
-    },
-    { made: 'pruned', verifies: false },
-  ),
-  ...altered(
-    {
-      'a row of the log index put back': [
-        "INSERT INTO audit_index VALUES (x'00112233445566778899aabbccddeeff', 2)",
-        '',
-        '',
-        /names audit rows that were removed/,
-      ],
-    },
-    { made: 'pruned', verifies: true },
-  ),
-  ...altered(
-    Object.fromEntries(
-      [
-        ['token', 'id', '1'],
-        ['token', 'created_at', "'x'"],
-        ['token', 'set_number', "'x'"],
-        ['token', 'blinds', '1'],
-        ['token', 'clear', 'NULL'],
-        ['token', 'presented', '1.5'],
-        ['token', 'full', "'x'"],
-        ['application', 'details', '1'],
-        ['application', 'key_version', "'x'"],
-        ['application_key', 'hash', 'NULL'],
-        ['application_key', 'seal', '1'],
-        ['tenant', 'details', 'NULL'],
-        ['audit', 'at', 'NULL'],
-        ['audit', 'sealed', 'NULL'],
-        ['audit', 'link', '1'],
-      ].map(([table, column, value]) => {
-        const sql = `UPDATE ${table} SET ${column} = ${value} WHERE rowid = (SELECT max(rowid) FROM ${table})`;
-        return [`the value ${value} of another type in ${table}.${column}`, [sql, '', '', /./]];
-      }),
-    ),
-    { isUntyped: true },
-  ),
-} as const;
+  ...altered(REPLIES, { made: 'replied' }),
+  ...altered(INDEX, { made: 'indexed' }),
+  ...altered(ROW_0),
+  ...altered(NUMBERS, { verifies: false, lists: false }),
+  ...altered(NEGATIVE, { verifies: true, lists: true }),
+  ...altered(BASES, { made: 'pruned', verifies: false }),
+  ...altered(PRUNED_INDEX, { made: 'pruned', verifies: true }),
+  ...altered(FOREIGN, { isUntyped: true }),
+};
 
 /** Reads everything. Resolves to the errors that are no problems. */
 async function unexpectedErrors({ file, apiKey, management }: FileVault): Promise<readonly unknown[]> {

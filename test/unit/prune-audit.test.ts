@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { directClient } from '../../src/client/direct.ts';
@@ -26,6 +26,7 @@ import {
   type FileVault,
   fileVault,
   openedForKeyHolder,
+  openedVault,
   prune,
   RULE,
   withAdmin,
@@ -97,8 +98,7 @@ describe('a prune', () => {
 
   it('keeps later entries, also those that were written before it', async () => {
     const vault = await fileVault(3);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const time = Date.now();
+    const time = await pauseFor(5);
     await change(vault, 'token-0', 'later');
     await callOnce(vault, vault.apiKey, 'deleteToken', { id: 'token-1' });
     const rows = (await sequences(vault.file)).length;
@@ -555,72 +555,63 @@ describe('after a prune', () => {
 describe('the sweeper of a daemon', () => {
   const DAY = 86_400_000;
 
-  /** Returns the sweeper's prune of a vault whose clock is `ahead` milliseconds ahead. */
-  async function sweeping(vault: FileVault, keepMs = 10 * DAY) {
-    let ahead = 0;
-    let time = 0;
+  /** Opens a vault and the prune of its sweeper. `turn` moves both clocks on first, and resolves to the reports. */
+  async function sweeping() {
+    const vault = await fileVault(3);
+    const [rows, { folder }] = [(await sequences(vault.file)).length, vault];
+    const place = join(folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
+    // The rows of the tenant and of the application have an entry for the API key, too.
+    const moved = `moved ${rows + 2} audit entries to ${place}`;
+    let [ahead, time] = [0, 0];
     const now = () => Date.now() + ahead;
-    const clock = { now, cutoff: now, settled: now };
-    const opened = await openFileVault({ file: vault.file, credential: CREDENTIAL, clock });
-    onTestFinished(() => opened.close().catch(() => undefined));
+    const opened = await openedVault(vault.file, { clock: { now, cutoff: now, settled: now } });
     const reported: string[] = [];
     const report = (fact: string) => void reported.push(fact);
-    const prune = createRetention({ keepMs, folder: vault.folder }, opened, report, () => time);
+    const sweep = createRetention({ keepMs: 10 * DAY, folder }, opened, report, () => time);
     const turn = async (after: number) => {
       ahead += after;
       time += after;
-      await prune();
+      await sweep();
       return reported.splice(0);
     };
-    return { turn, opened };
+    const archives = () => readdirSync(folder).filter((name) => name.startsWith('vault-audit-'));
+    return { vault, rows, place, moved, opened, turn, archives };
   }
-  /** The entries of these rows: those of the tenant and of the application have one for the API key, too. */
-  const entriesOf = (rows: number) => rows + 2;
-  const archives = ({ folder }: FileVault) => readdirSync(folder).filter((name) => name.startsWith('vault-audit-'));
 
   it('moves entries once the oldest is a tenth older, at most once a day', async () => {
-    const vault = await fileVault(3);
-    const { turn } = await sweeping(vault);
-    const rows = (await sequences(vault.file)).length;
+    const { vault, rows, place, moved, turn, archives } = await sweeping();
     expect(await turn(0)).toEqual([]);
     expect(await turn(10.9 * DAY)).toEqual([]);
-    expect(archives(vault)).toEqual([]);
-    const name = `vault-audit-000000000001-${String(rows).padStart(12, '0')}`;
-    expect(await turn(0.2 * DAY)).toEqual([`moved ${entriesOf(rows)} audit entries to ${join(vault.folder, name)}`]);
-    expect(archives(vault)).toEqual([name]);
+    expect(archives()).toEqual([]);
+    expect(await turn(0.2 * DAY)).toEqual([moved]);
+    expect(archives()).toEqual([basename(place)]);
     expect((await sequences(vault.file))[0]).toBe(rows + 1);
     expect(await turn(60_000)).toEqual([]);
     expect(await turn(2 * DAY)).toEqual([]);
     // The entry of the prune, too, becomes old.
     expect(await turn(11 * DAY)).toMatchObject([expect.stringMatching(/^moved \d+ audit entries/)]);
-    expect(archives(vault)).toHaveLength(2);
+    expect(archives()).toHaveLength(2);
     expect(await withAdmin(vault.file, (admin) => admin.verifyAudit())).toMatchObject({ ok: true });
   });
 
   it('uses the archive of an interrupted prune', async () => {
-    const vault = await fileVault(3);
-    const { turn, opened } = await sweeping(vault);
-    const rows = (await sequences(vault.file)).length;
-    const place = join(vault.folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
+    const { vault, rows, place, moved, opened, turn } = await sweeping();
     // Interrupt the prune after it has written the archive.
     const full = () =>
       opened.pruneAudit(0, () => ({ ...archiveFile('--archive', place), lines: () => expect.fail('cut') }));
     await expect(full()).rejects.toThrow('cut');
     expect((await sequences(vault.file)).length).toBe(rows);
-    expect(await turn(12 * DAY)).toEqual([`moved ${entriesOf(rows)} audit entries to ${place}`]);
+    expect(await turn(12 * DAY)).toEqual([moved]);
   });
 
   it('reports a failure, and tries again in an hour', async () => {
-    const vault = await fileVault(3);
-    const { turn } = await sweeping(vault);
-    const rows = (await sequences(vault.file)).length;
-    const place = join(vault.folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
+    const { vault, rows, place, moved, turn } = await sweeping();
     writeFileSync(place, 'mine');
     const failed = `old audit entries could not be archived: ${place} is not an audit archive; trying again in an hour`;
     expect(await turn(12 * DAY)).toEqual([failed]);
     expect(await turn(60_000)).toEqual([]);
     expect((await sequences(vault.file)).length).toBe(rows);
     rmSync(place);
-    expect(await turn(60 * 60_000)).toEqual([`moved ${entriesOf(rows)} audit entries to ${place}`]);
+    expect(await turn(60 * 60_000)).toEqual([moved]);
   });
 });

@@ -157,11 +157,10 @@ describe('rotation', () => {
     const { body } = await create('x');
     const id = body['id'];
     // Run a whole rotation between authentication and the handler's own read, as another process could.
-    const slow = (
+    async function slow(
       name: 'findToken' | 'insertToken' | 'replaceToken' | 'insertApplication',
       act: () => Promise<unknown>,
-    ) => interrupted(name, act);
-    async function interrupted(name: keyof Store, act: () => Promise<unknown>): Promise<unknown> {
+    ): Promise<unknown> {
       const original = store[name] as (...words: unknown[]) => unknown;
       let once = true;
       Object.assign(store, {

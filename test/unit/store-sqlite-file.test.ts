@@ -110,24 +110,28 @@ it('setPragmas rejects a file that does not take a setting', async () => {
 });
 
 describe('openVaultFile', () => {
-  it('rejects a missing file and one that is not a vault', async () => {
+  it('rejects a missing file', async () => {
+    const file = join(temporaryFolder(), 'none.db');
+    expect([await refusal(file), await refusal(`${file} `)]).toEqual(['file_missing', 'usage']);
+  });
+
+  it.each([0o600, 0o644])('reports a file that is not a vault as such, whatever its mode: %i', async (mode) => {
     const folder = temporaryFolder();
-    expect(await refusal(join(folder, 'none.db'))).toBe('file_missing');
-    expect(await refusal(join(folder, 'none.db '))).toBe('usage');
+    await alter(join(folder, 'foreign.db'), 'CREATE TABLE token (a); INSERT INTO token VALUES (1)');
     for (const [name, bytes] of [
       ['empty.db', ''],
+      ['short.db', 'VLT1'],
       ['text.db', 'a text that is not a database\n'.repeat(400)],
       ['random.db', sealed('random', 8192)],
     ] as const) {
-      await writeFile(join(folder, name), bytes, { mode: 0o600 });
-      expect([name, await refusal(join(folder, name))]).toEqual([name, 'not_a_vault']);
+      await writeFile(join(folder, name), bytes);
     }
-    const foreign = join(folder, 'foreign.db');
-    await alter(foreign, 'CREATE TABLE token (a); INSERT INTO token VALUES (1)');
-    chmodSync(foreign, 0o600);
-    const before = readFileSync(foreign);
-    expect(await refusal(foreign)).toBe('not_a_vault');
-    expect(readFileSync(foreign).equals(before)).toBe(true);
+    for (const name of readdirSync(folder)) {
+      chmodSync(join(folder, name), mode);
+      const before = readFileSync(join(folder, name));
+      expect([name, await refusal(join(folder, name))]).toEqual([name, 'not_a_vault']);
+      expect(readFileSync(join(folder, name)).equals(before)).toBe(true);
+    }
   });
 
   it('rejects a newer format, an invalid format and other tables', async () => {
@@ -172,22 +176,6 @@ describe('openVaultFile', () => {
     chmodSync(file, 0o600);
     await symlink('/dev/null', `${file}-wal`);
     expect(await refusal(file)).toBe('file_unsafe');
-  });
-
-  it('reports a file that is not a vault as such, whatever its mode', async () => {
-    const folder = temporaryFolder();
-    await alter(join(folder, 'foreign.db'), 'CREATE TABLE token (a)');
-    for (const [name, bytes] of [
-      ['empty.db', ''],
-      ['short.db', 'VLT1'],
-      ['notes.txt', 'a text that is not a database\n'.repeat(400)],
-    ] as const) {
-      await writeFile(join(folder, name), bytes);
-    }
-    for (const name of ['empty.db', 'short.db', 'notes.txt', 'foreign.db']) {
-      chmodSync(join(folder, name), 0o644);
-      expect([name, await refusal(join(folder, name))]).toEqual([name, 'not_a_vault']);
-    }
   });
 
   it('rejects a folder or file that cannot be written', async () => {

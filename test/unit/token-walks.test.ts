@@ -24,43 +24,27 @@ interface Walk {
   shows(token: Kept): boolean;
 }
 
+const inside = ({ container }: Kept) => container.startsWith('/qa/');
+const outside = (token: Kept) => !inside(token);
+const part = ({ container }: Kept) => container !== '/other/';
+const isToken = ({ type }: Kept) => type === 'token';
+const RULES = [rule({ container: '/qa/deep/' }), rule({ container: '/qb/', priority: 2 })];
+const ruled = ({ container }: Kept) => ['/qa/deep/', '/qb/'].includes(container);
+
 const WALKS: Readonly<Record<string, Walk>> = {
   'all tokens': { query: '', shows: () => true },
   'all tokens, the oldest first': { query: '', isOldestFirst: true, shows: () => true },
-  'a container, the oldest first': {
-    query: '&container=/qa/',
-    isOldestFirst: true,
-    shows: ({ container }: Kept) => container.startsWith('/qa/'),
-  },
-  'a type': { query: '&type=token', shows: ({ type }: Kept) => type === 'token' },
-  'a container and metadata': {
-    query: '&container=/qa/&metadata[k]=X',
-    shows: ({ container }: Kept) => container.startsWith('/qa/'),
-  },
-  'two containers': {
-    query: '&container=/qb/&container=/other/',
-    shows: ({ container }: Kept) => !container.startsWith('/qa/'),
-  },
-  'by rules on containers': {
-    rules: [rule({ container: '/qa/deep/' }), rule({ container: '/qb/', priority: 2 })],
-    query: '',
-    shows: ({ container }: Kept) => ['/qa/deep/', '/qb/'].includes(container),
-  },
-  'by a rule on a part of a segment': {
-    part: '/q',
-    query: '',
-    shows: ({ container }: Kept) => container !== '/other/',
-  },
-  'by a rule on a part of a segment, the oldest first': {
-    part: '/q',
-    query: '',
-    isOldestFirst: true,
-    shows: ({ container }: Kept) => container !== '/other/',
-  },
+  'a container, the oldest first': { query: '&container=/qa/', isOldestFirst: true, shows: inside },
+  'a type': { query: '&type=token', shows: isToken },
+  'a container and metadata': { query: '&container=/qa/&metadata[k]=X', shows: inside },
+  'two containers': { query: '&container=/qb/&container=/other/', shows: outside },
+  'by rules on containers': { rules: RULES, query: '', shows: ruled },
+  'by a rule on a part of a segment': { part: '/q', query: '', shows: part },
+  'by a rule on a part of a segment, the oldest first': { part: '/q', query: '', isOldestFirst: true, shows: part },
   'by a rule on a part of a segment, a type': {
     part: '/q',
     query: '&type=token',
-    shows: ({ container, type }: Kept) => container !== '/other/' && type === 'token',
+    shows: (token) => part(token) && isToken(token),
   },
 };
 

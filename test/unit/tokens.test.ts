@@ -1,14 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openTestVault, type TestVault } from '../test-vault.ts';
-
-const rule = (over: object) => ({
-  description: '',
-  priority: 1,
-  container: '/',
-  transform: 'reveal',
-  permissions: ['token:read'],
-  ...over,
-});
+import { rule } from './core-fixture.ts';
 
 let world: TestVault;
 let writer: string;

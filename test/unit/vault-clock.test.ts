@@ -23,6 +23,13 @@ let wall: number;
 let running: number;
 
 const times: Times = { wall: () => wall, running: () => running };
+
+/** Moves the clock of the machine on, without a jump. */
+function pass(ms: number): void {
+  wall += ms;
+  running += ms;
+}
+
 const open = (limits?: Limits) => openFileVault({ file, credential: CREDENTIAL, times, limits });
 
 async function call(target: Vault | Client, operation: 'createApplication' | 'createToken', body: object) {
@@ -101,8 +108,7 @@ describe('the clock of a vault', () => {
     const vault = await open();
     for (let life = 1; life <= 20; life += 1)
       await createExpiring(vault, `soon ${life}`.replace(' ', '-'), HOUR + life);
-    wall += HOUR;
-    running += HOUR;
+    pass(HOUR);
     let readings = 0;
     const ticking = { wall: () => wall + ++readings, running: () => running + readings };
     const other = await openFileVault({ file, credential: CREDENTIAL, times: ticking });
@@ -118,8 +124,7 @@ describe('the clock of a vault', () => {
   ])('is ready during a doubt except with %s', async (_name, life, isReady) => {
     const vault = await open();
     await createExpiring(vault, 'token', life);
-    wall += HOUR / 2;
-    running += HOUR / 2;
+    pass(HOUR / 2);
     await vault.ready();
     wall += 3 * HOUR;
     await (isReady ? vault.ready() : expect(vault.ready()).rejects.toMatchObject({ code: 'vault_busy' }));
@@ -133,8 +138,7 @@ describe('the clock of a vault', () => {
     const vault = await openFileVault({ file, credential: CREDENTIAL, times: { ...times, asleep: () => asleep } });
     await vault.ready();
     expect(await vault.notices()).toEqual([expect.stringContaining('not removed before')]);
-    wall += HOUR;
-    running += HOUR;
+    pass(HOUR);
     expect(await vault.notices()).toEqual([]);
     wall += 8 * HOUR;
     asleep += 8 * HOUR;
@@ -174,11 +178,9 @@ describe('the clock of a vault', () => {
     wall = START - 1000;
     const again = await open();
     expect([await keyStatus(again, day), await keyStatus(again, minute)]).toEqual([403, 401]);
-    wall += DAY;
-    running += DAY;
+    pass(DAY);
     expect([await keyStatus(again, day), await keyStatus(again, minute)]).toEqual([403, 401]);
-    wall += 1000;
-    running += 1000;
+    pass(1000);
     expect(await keyStatus(again, day)).toBe(401);
     await again.close();
   });
@@ -187,8 +189,7 @@ describe('the clock of a vault', () => {
     const vault = await open();
     await createExpiring(vault, 'hour', HOUR);
     await createExpiring(vault, 'three', 3 * HOUR);
-    wall += 2 * HOUR;
-    running += 2 * HOUR;
+    pass(2 * HOUR);
     await vault.sweep();
     wall = START;
     await vault.sweep();
@@ -232,8 +233,7 @@ describe('the clock of a vault', () => {
     expect(await served.notices()).toEqual([]);
     for (let minute = 0; minute < 70; minute += 1) {
       expect([await served.sweep(), await statusOf(served, 'month')]).toEqual([0, 200]);
-      wall += 60_000;
-      running += 60_000;
+      pass(60_000);
     }
     await served.close();
     const { findings, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
@@ -296,8 +296,7 @@ describe('an altered clock note', () => {
   it('stays valid under a new master key', async () => {
     const before = await open();
     await createExpiring(before, 'hour', HOUR);
-    wall += HOUR;
-    running += HOUR;
+    pass(HOUR);
     await before.close();
     const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
     await admin.rotate({ master: true, indexes: false });
@@ -327,8 +326,7 @@ describe('doctor', () => {
   ])('compares the clock with the clock note: %s', async (_name, days, named) => {
     const vault = await open();
     await createExpiring(vault, 'hour', HOUR);
-    wall += HOUR;
-    running += HOUR;
+    pass(HOUR);
     await vault.close();
     wall = START + days * DAY;
     const { ok, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
