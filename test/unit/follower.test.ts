@@ -9,6 +9,7 @@ import type { Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
+  bytesOf,
   CREDENTIAL,
   callOnce,
   callVault,
@@ -43,6 +44,39 @@ async function rewriteAudit(file: string, change: (rows: AuditEntry[]) => readon
   });
 }
 
+/** Keeps the counters of a file. Resolves to a function that puts them back. */
+async function keepCounters(file: string): Promise<() => Promise<void>> {
+  let rows: readonly object[] = [];
+  await tamperFile(file, (connection) => {
+    rows = connection.prepare<[], object>('SELECT * FROM counter').all();
+  });
+  return () =>
+    tamperFile(file, (connection) => {
+      connection.exec('DELETE FROM counter');
+      for (const row of rows) insertRow(connection, 'counter', row);
+    });
+}
+
+/** Removes the rows of an application, by the columns with its id. Resolves to a function that puts them back. */
+async function hide(file: string, id: string, columns: Readonly<Record<string, string>>): Promise<() => Promise<void>> {
+  const kept: (readonly [table: string, row: object])[] = [];
+  await tamperFile(file, (connection) => {
+    connection.exec('PRAGMA foreign_keys = OFF');
+    for (const [table, column] of Object.entries(columns)) {
+      const of = `FROM ${table} WHERE ${column} = ?`;
+      const rows = connection.prepare<[Buffer], object>(`SELECT * ${of}`).all(bytesOf(id));
+      kept.push(...rows.map((row) => [table, row] as const));
+      connection.prepare<[Buffer]>(`DELETE ${of}`).run(bytesOf(id));
+    }
+  });
+  return () =>
+    tamperFile(file, (connection) => {
+      // A later row may have the number of a removed key.
+      for (const [table, row] of kept)
+        insertRow(connection, table, { ...row, ...(table === 'application_key' && { application_key: null }) });
+    });
+}
+
 describe('a vault that is open', () => {
   const CHANGES: Readonly<Record<string, readonly [operation: OperationId, answer: object]>> = {
     'whose key was regenerated': ['regenerateApplicationKey', UNKNOWN_KEY],
@@ -57,9 +91,9 @@ describe('a vault that is open', () => {
       const made = await newApplication(one, vault.management);
       await read(one, made.key);
       const before = await keepRows(vault.file);
-      const kept = await counters(vault.file);
+      const putCountersBack = await keepCounters(vault.file);
       await callOnce(vault, vault.management, operation, { id: made.id });
-      await putBackCounters(vault.file, kept);
+      await putCountersBack();
       expect(await read(one, made.key)).toMatchObject(UNKNOWN_KEY);
       await putBack(vault.file, before, ['application', 'application_key']);
       expect(await read(one, made.key)).toMatchObject(REFUSED);
@@ -97,22 +131,13 @@ describe('a vault that is open', () => {
       const vault = await fileVault(1);
       const one = await openedVault(vault.file);
       const made = await newApplication(one, vault.management);
-      const before = await keepRows(vault.file);
-      const bytes = Buffer.from(made.id.replaceAll('-', ''), 'hex');
-      await tamperFile(vault.file, (connection) =>
-        connection.prepare<[Buffer]>('DELETE FROM application_key WHERE application_id = ?').run(bytes),
-      );
+      const putRowsBack = await hide(vault.file, made.id, { application_key: 'application_id' });
       for (const operation of [...operations, 'updateApplication'] as const) {
         const body = operation === 'updateApplication' ? { name: 'b', rules: [RULE] } : undefined;
         const changed = await callVault(one, vault.management, operation, { id: made.id, ...(body && { body }) });
         expect(changed).toMatchObject(OK);
       }
-      await tamperFile(vault.file, (connection) => {
-        const rows = before.find(({ table }) => table === 'application_key')?.rows as readonly Record<string, Buffer>[];
-        for (const { application_key: _number, ...row } of rows) {
-          if (row['application_id']?.equals(bytes)) insertRow(connection, 'application_key', row);
-        }
-      });
+      await putRowsBack();
       expect(await read(one, made.key)).toMatchObject(REFUSED);
       expect(await read(await openedVault(vault.file), made.key)).toMatchObject(REFUSED);
       const listed = await callVault(one, vault.management, 'listApplicationKeys', { id: made.id });
@@ -125,35 +150,17 @@ describe('a vault that is open', () => {
   it('refuses an expiring application that was hidden while the key that created it was deleted', async () => {
     const vault = await fileVault(1);
     const one = await openedVault(vault.file);
-    const body = { name: 'b', type: 'private', rules: [RULE], can_create_expiring_applications: true };
-    const { id } = (await callVault(one, vault.management, 'createApplication', { body })).body as { id: string };
-    const made = (await callVault(one, vault.management, 'createApplicationKey', { id })).body as Record<
-      string,
-      string
-    >;
-    const child = (
-      await callVault(one, made['key'] ?? '', 'createApplication', {
-        body: { name: 'c', type: 'expiring', permissions: ['token:read'] },
-      })
-    ).body as { id: string; key: string };
+    const flag = { can_create_expiring_applications: true };
+    const { id } = await newApplication(one, vault.management, { rules: [RULE], ...flag });
+    const made: Readonly<Record<'id' | 'key', string>> = (
+      await callVault(one, vault.management, 'createApplicationKey', { id })
+    ).body;
+    const child = await newApplication(one, made.key, { type: 'expiring', permissions: ['token:read'] });
     expect(await read(one, child.key)).toMatchObject(OK);
-    const before = await keepRows(vault.file);
-    const ofChild = { application: 'id', application_key: 'application_id' };
-    const bytes = Buffer.from(child.id.replaceAll('-', ''), 'hex');
-    await tamperFile(vault.file, (connection) => {
-      connection.exec('PRAGMA foreign_keys = OFF');
-      for (const [table, column] of Object.entries(ofChild)) {
-        connection.prepare<[Buffer]>(`DELETE FROM ${table} WHERE ${column} = ?`).run(bytes);
-      }
-    });
-    const params = { id, key_id: made['id'] ?? '' };
+    const putRowsBack = await hide(vault.file, child.id, { application: 'id', application_key: 'application_id' });
+    const params = { id, key_id: made.id };
     await callVault(one, vault.management, 'deleteApplicationKey', { params });
-    await tamperFile(vault.file, (connection) => {
-      for (const [table, column] of Object.entries(ofChild)) {
-        const rows = before.find((one) => one.table === table)?.rows as readonly Record<string, Buffer>[];
-        for (const row of rows) if (row[column]?.equals(bytes)) insertRow(connection, table, row);
-      }
-    });
+    await putRowsBack();
     expect(await read(one, child.key)).toMatchObject(UNKNOWN_KEY);
     expect(await read(await openedVault(vault.file), child.key)).toMatchObject(UNKNOWN_KEY);
   });
@@ -208,21 +215,6 @@ describe('a vault that is open', () => {
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 });
-
-async function counters(file: string): Promise<readonly object[]> {
-  let rows: readonly object[] = [];
-  await tamperFile(file, (connection) => {
-    rows = connection.prepare<[], object>('SELECT * FROM counter').all();
-  });
-  return rows;
-}
-
-async function putBackCounters(file: string, rows: readonly object[]): Promise<void> {
-  await tamperFile(file, (connection) => {
-    connection.exec('DELETE FROM counter');
-    for (const row of rows) insertRow(connection, 'counter', row);
-  });
-}
 
 describe('a vault that is opened', () => {
   it.each([

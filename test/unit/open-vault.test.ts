@@ -1,7 +1,6 @@
 import { chmodSync, existsSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { VaultError } from '../../src/client/create-client.ts';
 import { FAULTS } from '../../src/contract/faults.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { type OpenedVault, type OpenVaultOptions, openVault } from '../../src/library/open-vault.ts';
@@ -180,18 +179,6 @@ function withoutKeyFile(options: Partial<OpenVaultOptions>): Partial<OpenVaultOp
 }
 
 describe('an opened vault', () => {
-  it('calls with the key of each client', async () => {
-    const { file, management } = await makeVault();
-    await using vault = await openVault({ file });
-    const client = vault.client({ apiKey: await privateKey(vault, management) });
-    const { id } = await client.createToken({ body: { type: 'token', data: { n: [1, 'x'] } } });
-    expect((await client.getToken({ params: { id } })).data).toEqual({ n: [1, 'x'] });
-    await expect(client.getTenant()).rejects.toMatchObject({ code: 'permission_missing', status: 403 });
-    const stranger = vault.client({ apiKey: 'key_none' }).getTenant({ traceId: 'trace-1' });
-    await expect(stranger).rejects.toBeInstanceOf(VaultError);
-    await expect(stranger).rejects.toMatchObject({ code: 'unauthenticated', status: 401, traceId: 'trace-1' });
-  });
-
   it('closes once, after the calls that run, and then rejects calls', async () => {
     const { file, management } = await makeVault();
     const vault = await openVault({ file });
