@@ -5,7 +5,7 @@ import { DEFAULT_LIMITS, type Limits } from '../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
 import type { Keyring, Store, VaultHeader } from '../src/core/ports.ts';
 import { createKeyring } from '../src/keyring/create-keyring.ts';
-import { composeVault, type Vault } from '../src/vault/vault.ts';
+import { composeVault, type Vault, type VaultSettings } from '../src/vault/vault.ts';
 import { checkedClient } from './checked-client.ts';
 import { type SteppingClock, seededRandom, steppingClock } from './fixed-world.ts';
 import type { AtEnd } from './temporary-folder.ts';
@@ -36,6 +36,8 @@ export interface Answer {
 export interface TestVault {
   readonly vault: Vault;
   readonly client: Client;
+  readonly store: Store;
+  readonly keyring: Keyring;
   readonly clock: SteppingClock;
   readonly tenantId: string;
   /** The key of the first management application. */
@@ -50,6 +52,7 @@ export interface TestVaultOptions {
   readonly keyringOf?: ((keyring: Keyring) => Keyring) | undefined;
   /** Replace defaults. */
   readonly limits?: Partial<Limits> | undefined;
+  readonly settings?: VaultSettings | undefined;
   /** Opens the store. Default: a new file. */
   readonly storeOf?: ((header: VaultHeader) => Promise<Store>) | undefined;
   /** Default: `onTestFinished`. */
@@ -59,20 +62,16 @@ export interface TestVaultOptions {
 /** Opens a new vault whose ids repeat for the same seed. Closes and removes it after the test. */
 export async function openTestVault(
   seed = 'seed',
-  { keyringOf = (keyring) => keyring, limits, storeOf, atEnd = onTestFinished }: TestVaultOptions = {},
+  { keyringOf = (keyring) => keyring, limits, settings, storeOf, atEnd = onTestFinished }: TestVaultOptions = {},
 ): Promise<TestVault> {
   const clock = steppingClock();
   const random = seededRandom(seed);
   const credential = { kind: 'key_file', key: random.bytes(32) } as const;
-  const { keyring, header } = await createKeyring(credential, { now: clock.now() });
-  const vault = composeVault({
-    file: 'vault.db',
-    store: await (storeOf?.(header) ?? openTestStore(header, atEnd)),
-    keyring: keyringOf(keyring),
-    clock,
-    random,
-    limits: { ...DEFAULT_LIMITS, ...limits },
-  });
+  const { keyring: own, header } = await createKeyring(credential, { now: clock.now() });
+  const keyring = keyringOf(own);
+  const store = await (storeOf?.(header) ?? openTestStore(header, atEnd));
+  const parts = { file: 'vault.db', store, keyring, clock, random, limits: { ...DEFAULT_LIMITS, ...limits } };
+  const vault = composeVault({ ...parts, ...settings });
   atEnd(() => vault.close());
   const client = checkedClient(directClient(vault));
   const { tenant, application } = await vault.createTenant('test');
@@ -108,7 +107,7 @@ export async function openTestVault(
     return String(answer.at('key'));
   }
 
-  return { vault, client, clock, tenantId: tenant.id, management, call, application: application_ };
+  return { vault, client, store, keyring, clock, tenantId: tenant.id, management, call, application: application_ };
 }
 
 /** Expects the same reply from `take`, the method by which a daemon answers reads. */

@@ -1,7 +1,7 @@
-type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
+export type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
 
 /** Returns edits that lead to the same finding of `vault doctor`. */
-function edits(
+export function edits(
   table: string,
   id: string,
   what: RegExp,

@@ -164,6 +164,16 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
     },
   },
   deleteToken: { params: TOKEN_PARAMS },
+  searchTokens: {
+    body: {
+      good: [{ query: 'x'.repeat(1000) }, { query: 'id:x', size: 1, transform: 'mask' }],
+      bad: [
+        [{ query: 'x'.repeat(1001) }, 'maxLength'],
+        [{ query: '' }, 'minLength'],
+        [{ query: 'id:x', transform: 'reveal' }, 'enum'],
+      ],
+    },
+  },
   createApplication: {
     body: {
       good: [

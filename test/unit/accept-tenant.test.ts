@@ -1,32 +1,31 @@
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { describe, expect, it } from 'vitest';
+import { resetVault } from '../../src/vault/admin.ts';
 import { compareTenant } from '../../src/vault/tenants/accept-tenant.ts';
-import { openFileVault, type Vault } from '../../src/vault/vault.ts';
+import type { Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
+import {
+  archiveIn,
+  CREDENTIAL,
+  callOnce,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  newApplication,
+  openedForKeyHolder,
+  openedVault,
+  prune,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const OK = { status: 200 };
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
 
-interface Keyed {
-  readonly id: string;
-  readonly key: string;
-}
-
 /** A vault of two tenants. */
 interface TwoTenants extends FileVault {
   readonly other: { readonly id: string; readonly management: string };
-}
-
-async function opened(file: string): Promise<Vault> {
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  onTestFinished(() => vault.close().catch(() => undefined));
-  return vault;
 }
 
 async function twoTenants(tokens = 2): Promise<TwoTenants> {
@@ -35,13 +34,6 @@ async function twoTenants(tokens = 2): Promise<TwoTenants> {
   return { ...vault, other: { id: made.tenant.id, management: made.application.key ?? '' } };
 }
 
-async function withAdmin<T>(file: string, use: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>) {
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  return use(admin).finally(admin.close);
-}
-
-const prune = ({ file, folder }: FileVault, name: string) =>
-  withAdmin(file, (admin) => admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', join(folder, name))));
 /** Writes an entry about the first tenant and prunes it. */
 async function changeAndPrune(vault: TwoTenants): Promise<void> {
   await withVault(vault.file, (one) => one.issueKey(vault.tenantId));
@@ -50,21 +42,15 @@ async function changeAndPrune(vault: TwoTenants): Promise<void> {
 
 const accept = (file: string, tenant: string | undefined) =>
   withAdmin(file, async (admin) => (await admin.compareTenant(tenant)).accept());
-const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
 const read = (vault: Vault, apiKey: string) => callVault(vault, apiKey, 'getToken', { id: 'token-0' });
 const tenantOf = (vault: Vault, key: string) => callVault(vault, key, 'getTenant');
 
-async function application(vault: Vault, management: string): Promise<Keyed> {
-  const body = { name: 'b', type: 'private', rules: [RULE] };
-  return (await callVault(vault, management, 'createApplication', { body })).body;
-}
-
 /** Closes the first tenant: prunes the entry that regenerated a key, and puts the older application back. */
-async function closedTenant(): Promise<TwoTenants & { readonly made: Keyed }> {
+async function closedTenant(): Promise<TwoTenants & { readonly made: Awaited<ReturnType<typeof newApplication>> }> {
   const vault = await twoTenants();
-  const made = await withVault(vault.file, (one) => application(one, vault.management));
+  const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
   const before = await keepRows(vault.file);
-  await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
+  await callOnce(vault, vault.management, 'regenerateApplicationKey', { id: made.id });
   await prune(vault, 'old');
   await putBack(vault.file, before, ['application', 'application_key']);
   return { ...vault, made };
@@ -74,9 +60,7 @@ async function closedTenant(): Promise<TwoTenants & { readonly made: Keyed }> {
 async function restoredToken(): Promise<TwoTenants> {
   const vault = await twoTenants();
   const before = await keepRows(vault.file);
-  await withVault(vault.file, (one) =>
-    callVault(one, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'changed' } }),
-  );
+  await callOnce(vault, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'changed' } });
   await putBack(vault.file, before, TOKENS);
   return vault;
 }
@@ -84,7 +68,7 @@ async function restoredToken(): Promise<TwoTenants> {
 describe('a closed tenant', () => {
   it('is named by the notices and by doctor, and other tenants are served', async () => {
     const { file, tenantId, apiKey, other } = await closedTenant();
-    const one = await opened(file);
+    const one = await openedVault(file);
     await one.ready();
     expect(await read(one, apiKey)).toMatchObject(REFUSED);
     expect(await tenantOf(one, other.management)).toMatchObject(OK);
@@ -101,10 +85,10 @@ describe('a closed tenant', () => {
 
   it('serves again after its acceptance, in each process, and its logs show the entry', async () => {
     const { file, tenantId, apiKey, management, made, other } = await closedTenant();
-    const running = await opened(file);
+    const running = await openedVault(file);
     expect(await read(running, apiKey)).toMatchObject(REFUSED);
     await accept(file, tenantId.toUpperCase());
-    for (const one of [running, await opened(file)]) {
+    for (const one of [running, await openedVault(file)]) {
       await one.ready();
       for (const key of [apiKey, made.key]) expect(await read(one, key)).toMatchObject(OK);
       expect(await tenantOf(one, other.management)).toMatchObject(OK);
@@ -124,22 +108,22 @@ describe('a closed tenant', () => {
   it('stays sound after later prunes, also with all archives', async () => {
     const vault = await closedTenant();
     await accept(vault.file, vault.tenantId);
-    await withVault(vault.file, (one) => application(one, vault.management));
+    await withVault(vault.file, (one) => newApplication(one, vault.management));
     await prune(vault, 'later');
-    const archives = ['old', 'later'].map((name) => archiveFile('--archive', join(vault.folder, name)));
-    const checked = await checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives });
+    const archives = ['old', 'later'].map((name) => archiveIn(vault, name));
+    const checked = await doctor(vault.file, { archives });
     expect(checked).toMatchObject({ ok: true, notices: [] });
     expect(await withVault(vault.file, (one) => read(one, vault.made.key))).toMatchObject(OK);
   });
 
   it('is open although a record of another tenant is put back later', async () => {
     const { file, tenantId, apiKey, management, other } = await closedTenant();
-    await withVault(file, (one) => application(one, management));
+    await withVault(file, (one) => newApplication(one, management));
     await accept(file, tenantId);
     const before = await keepRows(file);
-    await withVault(file, (one) => callVault(one, other.management, 'updateTenant', { body: { name: 'new' } }));
+    await callOnce({ file }, other.management, 'updateTenant', { body: { name: 'new' } });
     await putBack(file, before, ['tenant']);
-    const one = await opened(file);
+    const one = await openedVault(file);
     expect(await read(one, apiKey)).toMatchObject(OK);
     expect(await tenantOf(one, other.management)).toMatchObject(REFUSED);
     expect(await one.notices()).toEqual([]);
@@ -148,16 +132,14 @@ describe('a closed tenant', () => {
 
   it('is open after its acceptance without a prune, also when another record is put back', async () => {
     const vault = await twoTenants();
-    const made = await withVault(vault.file, (one) => application(one, vault.management));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     const before = await keepRows(vault.file);
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
+    await callOnce(vault, vault.management, 'deleteApplication', { id: made.id });
     await putBack(vault.file, before, ['application', 'application_key']);
     await accept(vault.file, vault.tenantId);
-    await withVault(vault.file, (one) =>
-      callVault(one, vault.other.management, 'updateTenant', { body: { name: 'x' } }),
-    );
+    await callOnce(vault, vault.other.management, 'updateTenant', { body: { name: 'x' } });
     await putBack(vault.file, before, ['tenant']);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     for (const key of [vault.apiKey, made.key]) expect(await read(one, key)).toMatchObject(OK);
     expect(await tenantOf(one, vault.other.management)).toMatchObject(REFUSED);
   });
@@ -168,9 +150,9 @@ describe('after an acceptance', () => {
     const { file, tenantId, apiKey, management, made } = await closedTenant();
     await accept(file, tenantId);
     const before = await keepRows(file);
-    await withVault(file, (one) => callVault(one, management, 'deleteApplication', { id: made.id }));
+    await callOnce({ file }, management, 'deleteApplication', { id: made.id });
     await putBack(file, before, ['application', 'application_key']);
-    const one = await opened(file);
+    const one = await openedVault(file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
     expect(await read(one, apiKey)).toMatchObject(OK);
     const what = expect.stringContaining('the row was restored');
@@ -183,11 +165,11 @@ describe('after an acceptance', () => {
   it('a record that no later entry names closes the tenant again', async () => {
     const vault = await twoTenants();
     const before = await keepRows(vault.file);
-    const made = await withVault(vault.file, (one) => application(one, vault.management));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     await tamperFile(vault.file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
     await accept(vault.file, vault.tenantId);
     await putBack(vault.file, before, ['application', 'application_key']);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
     expect(await read(one, made.key)).toMatchObject({ status: 401 });
     const what = expect.stringContaining('no entry names since the last prune or acceptance');
@@ -209,21 +191,21 @@ describe('an acceptance', () => {
   const TAMPERED: Readonly<Record<string, (vault: TwoTenants) => Promise<void>>> = {
     'a token that was deleted, put back': async ({ file, apiKey }) => {
       const before = await keepRows(file);
-      await withVault(file, (one) => callVault(one, apiKey, 'deleteToken', { id: 'token-1' }));
+      await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
       await putBack(file, before, TOKENS);
     },
     'a tombstone that was removed': async ({ file, apiKey }) => {
-      await withVault(file, (one) => callVault(one, apiKey, 'deleteToken', { id: 'token-1' }));
+      await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
       await putBack(file, [{ table: 'tombstone', rows: [] }], ['tombstone']);
     },
     'the tenant, put back': async ({ file, management }) => {
       const before = await keepRows(file);
-      await withVault(file, (one) => callVault(one, management, 'updateTenant', { body: { name: 'new' } }));
+      await callOnce({ file }, management, 'updateTenant', { body: { name: 'new' } });
       await putBack(file, before, ['tenant']);
     },
     'the tenant, put back after its deletion': async ({ file, management }) => {
       const before = await keepRows(file);
-      await withVault(file, (one) => callVault(one, management, 'deleteTenant'));
+      await callOnce({ file }, management, 'deleteTenant');
       await putBack(file, before, ['tenant', 'tenant_key', 'application', 'application_key', ...TOKENS]);
     },
     'a destroyed key, put back': async ({ file, tenantId }) => {
@@ -240,7 +222,7 @@ describe('an acceptance', () => {
     expect(await doctor(vault.file)).toMatchObject({ ok: false });
     await accept(vault.file, vault.tenantId);
     expect(await doctor(vault.file)).toMatchObject({ ok: true });
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     for (const key of [vault.management, vault.other.management]) expect(await tenantOf(one, key)).toMatchObject(OK);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
   });
@@ -275,7 +257,7 @@ describe('an acceptance', () => {
   it('counts the changes of other processes until the entry, and loses none', async () => {
     const { file, apiKey, tenantId } = await twoTenants();
     await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
-    const one = await opened(file);
+    const one = await openedVault(file);
     const create = (n: number) => callVault(one, apiKey, 'createToken', { body: { type: 'token', data: n } });
     const made = Promise.all(Array.from({ length: 500 }, (_, n) => create(n)));
     await accept(file, tenantId);
@@ -326,7 +308,7 @@ describe('an acceptance', () => {
   it('is of one tenant only', async () => {
     const { file, tenantId, other } = await closedTenant();
     const before = await keepRows(file);
-    await withVault(file, (one) => callVault(one, other.management, 'updateTenant', { body: { name: 'new' } }));
+    await callOnce({ file }, other.management, 'updateTenant', { body: { name: 'new' } });
     await putBack(file, before, ['tenant']);
     await withAdmin(file, async (admin) => {
       const { findings, accept: write } = await admin.compareTenant(tenantId);
@@ -345,8 +327,7 @@ describe('an acceptance', () => {
 
   it.each(Object.entries(MEANWHILE))('stays right with %s right before it', async (_what, [work, code]) => {
     const vault = await restoredToken();
-    const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
-    onTestFinished(holder.close);
+    const holder = await openedForKeyHolder(vault.file);
     const appendAuthority: typeof holder.store.appendAuthority = async (draft) => {
       await work(vault);
       await holder.store.appendAuthority(draft);
@@ -360,8 +341,7 @@ describe('an acceptance', () => {
 
   it('is refused after a prune while it follows the log', async () => {
     const vault = await restoredToken();
-    const holder = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
-    onTestFinished(holder.close);
+    const holder = await openedForKeyHolder(vault.file);
     const follow = async () => {
       await changeAndPrune(vault);
       await holder.follower.follow();
@@ -400,7 +380,7 @@ it('a header that was put back keeps the vault from being ready, and doctor says
   await withAdmin(file, (admin) => admin.addSlot(added, { allowWeak: false }));
   await putBack(file, before, ['header', 'slot']);
   const detail = expect.stringMatching(/^Every call fails: the header of the vault differs from its last change/);
-  const one = await opened(file);
+  const one = await openedVault(file);
   await expect(one.ready()).rejects.toMatchObject({ code: 'integrity_failure', detail });
   expect((await doctor(file)).notices).toEqual([detail]);
 });

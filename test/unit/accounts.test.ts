@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { openTestStore } from '../test-store.ts';
-import { type Core, openCore, rule } from './core-fixture.ts';
+import { type Core, openCore, partOfSegment, rule } from './core-fixture.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -86,13 +86,7 @@ it('expiring applications of one creator share its account', async () => {
 
 it('a list that takes too long is refused by number, and gives a short page by cursor', async () => {
   const core = await openCore();
-  const condition = { attribute: 'container', operator: 'starts_with', value: '/z' };
-  // The indexes cannot decide such a rule.
-  const key = await core.application({
-    name: 'scan',
-    type: 'expiring',
-    rules: [rule({ container: undefined, conditions: [condition] })],
-  });
+  const key = await partOfSegment(core, '/z');
   for (let n = 0; n < 450; n += 1) await core.token({ type: 'token', data: 1, containers: ['/qa/'] });
   let seconds = 1;
   // Each look at the time is 1 s after the last one.
@@ -173,9 +167,7 @@ it('what a scan opens after it waited for its store counts as its work', async (
     },
   });
   const core = await openCore({ storeOf });
-  const condition = { attribute: 'container', operator: 'starts_with', value: '/z' };
-  const scan = rule({ container: undefined, conditions: [condition] });
-  const key = await core.application({ name: 'scan', type: 'expiring', rules: [scan] });
+  const key = await partOfSegment(core, '/z');
   vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
   const { status } = await core.client.call({ operation: 'listTokens', apiKey: key, params: {}, query: [] });
   expect([status, scans]).toEqual([400, 3]);

@@ -1,14 +1,20 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { removeWith } from '../../src/core/applications/removal.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
 import { insertRow } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  bytesOf,
+  callVault,
+  doctor,
+  fileVault,
+  newApplication,
+  openedForKeyHolder,
+  openedVault,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 // A removal finds its rows by columns that anyone with the file can edit. Such an edit must not make the vault remove a
 // record, with a genuine entry.
@@ -17,51 +23,25 @@ import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixtu
 type Removal = 'sweep' | OperationId;
 
 /** Parameters: the id of the victim, of its API key, of the other application, and of the other's API key. */
+const PARENT = 'UPDATE application SET parent_id = $other WHERE id = $victim';
+const PARENT_KEY = 'UPDATE application SET parent_id = $other, parent_key_id = $otherKey WHERE id = $victim';
+const MOVED = 'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key';
+
 const EDITS: readonly (readonly [name: string, edit: string, removal: Removal])[] = [
   ['an application given an end', 'UPDATE application SET expires_at = 1000 WHERE id = $victim', 'sweep'],
   ['an API key given an end', 'UPDATE application_key SET expires_at = 1000 WHERE id = $key', 'sweep'],
-  [
-    'an application given a creator',
-    'UPDATE application SET parent_id = $other WHERE id = $victim',
-    'deleteApplication',
-  ],
-  [
-    'an application given a creator',
-    'UPDATE application SET parent_id = $other WHERE id = $victim',
-    'regenerateApplicationKey',
-  ],
-  [
-    'an application given a creator and its key',
-    'UPDATE application SET parent_id = $other, parent_key_id = $otherKey WHERE id = $victim',
-    'deleteApplicationKey',
-  ],
-  [
-    'an API key moved to another application',
-    'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key',
-    'deleteApplication',
-  ],
-  [
-    'an API key moved to another application',
-    'UPDATE application_key SET application_id = $other, version = 9 WHERE id = $key',
-    'regenerateApplicationKey',
-  ],
+  ['an application given a creator', PARENT, 'deleteApplication'],
+  ['an application given a creator', PARENT, 'regenerateApplicationKey'],
+  ['an application given a creator and its key', PARENT_KEY, 'deleteApplicationKey'],
+  ['an API key moved to another application', MOVED, 'deleteApplication'],
+  ['an API key moved to another application', MOVED, 'regenerateApplicationKey'],
 ];
-
-const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
 async function twoApplications() {
   const { file, management } = await fileVault(0);
-  const vault = await openFileVault({ file, credential: CREDENTIAL });
-  onTestFinished(() => vault.close());
+  const vault = await openedVault(file);
   async function make(name: string) {
-    const body = { name, type: 'private', permissions: ['token:read'] };
-    const made: { readonly body: { readonly id: string; readonly key: string } } = await callVault(
-      vault,
-      management,
-      'createApplication',
-      { body },
-    );
-    const { id, key } = made.body;
+    const { id, key } = await newApplication(vault, management, { name, permissions: ['token:read'] });
     const keys: { readonly body: readonly { readonly id: string }[] } = await callVault(
       vault,
       management,
@@ -73,7 +53,7 @@ async function twoApplications() {
   return { file, vault, management, victim: await make('victim'), other: await make('other') };
 }
 
-const findings = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+const findings = async (file: string) => (await doctor(file)).findings;
 
 it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal) => {
   const { file, vault, management, victim, other } = await twoApplications();
@@ -83,11 +63,11 @@ it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal
   const named = Object.entries(values).filter(([name]) => new RegExp(`\\$${name}\\b`).test(edit));
   const [, table = ''] = edit.split(' ');
   const id = table === 'application' ? victim.id : victim.keyId;
-  const rowOf = (connection: Connection) => connection.prepare(`SELECT * FROM ${table} WHERE id = ?`).get(bytes(id));
+  const rowOf = (connection: Connection) => connection.prepare(`SELECT * FROM ${table} WHERE id = ?`).get(bytesOf(id));
   let sound: unknown;
   await tamperFile(file, (connection) => {
     sound = rowOf(connection);
-    const parameters = Object.fromEntries(named.map(([name, value]) => [name, bytes(value)]));
+    const parameters = Object.fromEntries(named.map(([name, value]) => [name, bytesOf(value)]));
     expect(connection.prepare(edit).run(parameters).changes).toBe(1);
   });
   if (removal === 'sweep') expect(await vault.sweep()).toBe(0);
@@ -99,7 +79,7 @@ it.each(EDITS)('%s: the removal leaves it (%s, %s)', async (_name, edit, removal
   // With its old values, the row is sound again.
   await tamperFile(file, (connection) => {
     expect(rowOf(connection)).toBeDefined();
-    connection.prepare(`DELETE FROM ${table} WHERE id = ?`).run(bytes(id));
+    connection.prepare(`DELETE FROM ${table} WHERE id = ?`).run(bytesOf(id));
     insertRow(connection, table, sound as object);
   });
   expect(await read()).toMatchObject({ status: 200 });
@@ -116,7 +96,7 @@ describe('a key that was deleted and put back', () => {
       await callVault(vault, management, 'createApplicationKey', { id: victim.id });
       await tamperFile(
         file,
-        (connection) => void kept.push(connection.prepare(select).get(bytes(victim.keyId)) as object),
+        (connection) => void kept.push(connection.prepare(select).get(bytesOf(victim.keyId)) as object),
       );
       const params = { id: victim.id, key_id: victim.keyId };
       expect((await callVault(vault, management, 'deleteApplicationKey', { params })).status).toBe(204);
@@ -128,7 +108,7 @@ describe('a key that was deleted and put back', () => {
       });
       await tamperFile(
         file,
-        (connection) => void connection.prepare('DELETE FROM application_key WHERE id = ?').run(bytes(victim.keyId)),
+        (connection) => void connection.prepare('DELETE FROM application_key WHERE id = ?').run(bytesOf(victim.keyId)),
       );
       expect(await findings(file)).toEqual([]);
     },
@@ -137,8 +117,7 @@ describe('a key that was deleted and put back', () => {
 
 it('a removal takes a key that another process has just made', async () => {
   const { file, vault, management, victim } = await twoApplications();
-  const holder = await openFileForKeyHolder({ file, credential: CREDENTIAL });
-  onTestFinished(holder.close);
+  const holder = await openedForKeyHolder(file);
   const { store, keyring, audit, follower: own } = holder;
   const follower = createFollower({ store, keyring });
   await own.follow();

@@ -3,7 +3,7 @@ import { swappedIndex } from '../checks/swapped-index.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { testAlteredIndex } from '../conformance/altered-index.ts';
-import { callVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
+import { callOnce, callVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
 
 const MOVED = TAMPER_EDITS['an index entry moved to another token']?.[0] ?? '';
 const CREATE = ['createToken', { body: { type: 'token', data: 1, deduplicate_token: true } }] as const;
@@ -19,7 +19,7 @@ describe('an index entry of a fingerprint', () => {
   ] as const)('%s', async (_what, edit, [operation, parts], expected) => {
     const { file, apiKey } = await fileVault(3);
     await tamperFile(file, (connection) => connection.exec(edit));
-    const reply = await withVault(file, (vault) => callVault(vault, apiKey, operation, parts));
+    const reply = await callOnce({ file }, apiKey, operation, parts);
     expect(reply).toMatchObject(expected);
   });
 });
@@ -42,7 +42,7 @@ it('a rule for token:search shows no token of another container, whatever its co
   const body = { name: 'a', type: 'private', permissions: read, rules };
   const find = async (apiKey: string) => {
     const query = 'created_at:[* TO *]';
-    return withVault(file, (vault) => callVault(vault, apiKey, 'searchTokens', { body: { query } }));
+    return callOnce({ file }, apiKey, 'searchTokens', { body: { query } });
   };
   const apiKey = await withVault(file, async (vault) => {
     const key: string = (await callVault(vault, management, 'createApplication', { body })).body['key'];

@@ -11,9 +11,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { callOnce, callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const TOKEN = { body: { type: 'token', data: 1 } };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
@@ -36,7 +35,7 @@ it('an anchor is created on the first open, follows the commits and rejects an o
     anchor,
   );
   // Write without the anchor: a vault that is ahead of its anchor is accepted.
-  await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN));
+  await callOnce({ file }, apiKey, 'createToken', TOKEN);
   await withVault(file, async () => undefined, anchor);
 
   const newest = readFileSync(file);
@@ -44,7 +43,7 @@ it('an anchor is created on the first open, follows the commits and rejects an o
   await withVault(file, async () => undefined);
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
   // A copy with as many commits but another history is rejected, too.
-  for (let n = 0; n < 2; n += 1) await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN));
+  for (let n = 0; n < 2; n += 1) await callOnce({ file }, apiKey, 'createToken', TOKEN);
   const other = { code: 'damaged', message: expect.stringContaining('does not match the anchor') };
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(other);
   writeFileSync(file, newest);
@@ -109,9 +108,7 @@ it('an edited anchor and the anchor of another vault are rejected; a new master 
   const { folder, file } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   await withVault(file, async () => undefined, anchor);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ master: true, indexes: false });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ master: true, indexes: false }));
   await withVault(file, async () => undefined, anchor);
 
   const text = readFileSync(anchor, 'utf8');

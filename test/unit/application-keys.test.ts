@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { isApiKey } from '../../src/core/applications/api-key.ts';
 import { type Core, DAY, openCore, PRIVATE, rule, wrongPaths } from './core-fixture.ts';
 
 let core: Core;
@@ -21,7 +20,6 @@ const remove = (key_id: string, of = id) => core.manage('deleteApplicationKey', 
 const listed = async () => JSON.parse((await core.manage('listApplicationKeys', { id })).text) as Listed[];
 const works = async (key: string) => (await core.call(key, 'listTokens')).status;
 const inAnHour = () => new Date(core.clock.now() + 3_600_000).toISOString();
-const NOBODY = '00000000-0000-4000-8000-000000000000';
 
 interface Listed {
   readonly id: string;
@@ -30,20 +28,6 @@ interface Listed {
 }
 
 describe('Create a Key (search-and-batches.md §9)', () => {
-  it('returns the key once, with its version', async () => {
-    const made = await create();
-    const management = (await core.manage('getApplicationByKey')).at('id');
-    const created = { created_by: management, created_at: '2026-03-01T09:30:00.000+00:00' };
-    expect(made.status).toBe(201);
-    const shown = { id: made.at('id'), version: '2', ...created };
-    expect(JSON.parse(made.text)).toEqual({ ...shown, key: made.at('key') });
-    expect(isApiKey(String(made.at('key')))).toBe(true);
-    const [newest, oldest] = await listed();
-    expect(newest).toEqual(shown);
-    expect(oldest).toEqual({ id: oldest?.id, version: '1', ...created });
-    expect(JSON.parse((await get(String(made.at('id')))).text)).toEqual(shown);
-  });
-
   it('makes keys that are the application alike', async () => {
     const second = String((await create()).at('key'));
     const permissions = ['application:read'];
@@ -105,35 +89,6 @@ describe('Create a Key (search-and-batches.md §9)', () => {
     expect((await core.manage('getApplication', { id })).at('expiring_applications')).toBe(0);
     expect((await create()).at('version')).toBe('3');
   });
-
-  it('makes at most 10 keys that have not expired', async () => {
-    for (let n = 2; n <= 10; n += 1)
-      expect((await create(n === 2 ? { expires_at: inAnHour() } : undefined)).status).toBe(201);
-    const refused = await create();
-    expect([refused.status, refused.at('type')]).toEqual([409, expect.stringContaining('too_many_keys')]);
-    const [newest] = await listed();
-    expect((await remove(newest?.id ?? '')).status).toBe(204);
-    // No later key gets the version of a deleted one.
-    expect((await create()).at('version')).toBe('11');
-    expect((await create()).status).toBe(409);
-    core.clock.advance(3_600_000);
-    expect((await create()).status).toBe(201);
-  });
-
-  it('makes each version once when calls race', async () => {
-    const made = await Promise.all([1, 2, 3, 4].map(() => create()));
-    expect(made.map((each) => each.at('version')).toSorted()).toEqual(['2', '3', '4', '5']);
-  });
-
-  it('returns the first reply for the same idempotency key, but not once the key is deleted', async () => {
-    const keyed = () => core.manage('createApplicationKey', { id, idempotencyKey: 'again' });
-    const made = await keyed();
-    const repeated = await keyed();
-    expect([repeated.status, repeated.replayed, repeated.text]).toEqual([201, true, made.text]);
-    expect(await listed()).toHaveLength(2);
-    expect((await remove(String(made.at('id')))).status).toBe(204);
-    expect((await keyed()).at('type')).toContain('idempotency_mismatch');
-  });
 });
 
 describe('an expiring application', () => {
@@ -144,37 +99,6 @@ describe('an expiring application', () => {
     expect(wrongPaths(await create(undefined, String(made.at('id'))))).toEqual(['id']);
     const refused = await core.manage('createApplication', { body: { ...child, create_key: false } });
     expect(wrongPaths(refused)).toEqual(['create_key']);
-  });
-
-  it('ends with the key that created it, and with no other', async () => {
-    const second = await create();
-    const mint = async (key: string) => String((await core.call(key, 'createApplication', { body: child })).at('key'));
-    const [ofFirst, ofSecond] = [await mint(first), await mint(String(second.at('key')))];
-    expect((await remove(String(second.at('id')))).status).toBe(204);
-    expect([await works(ofFirst), await works(ofSecond)]).toEqual([200, 401]);
-    await core.manage('regenerateApplicationKey', { id });
-    expect([await works(ofFirst), await works(first)]).toEqual([401, 401]);
-  });
-});
-
-describe('an application without a key', () => {
-  it('is created with create_key: false, and gets its first key later', async () => {
-    const made = await core.manage('createApplication', { body: { ...BODY, create_key: false } });
-    expect([made.status, made.at('key')]).toEqual([201, undefined]);
-    const own = String(made.at('id'));
-    expect(JSON.parse((await core.manage('listApplicationKeys', { id: own })).text)).toEqual([]);
-    const key = await create(undefined, own);
-    expect(key.at('version')).toBe('1');
-    expect(await works(String(key.at('key')))).toBe(200);
-  });
-});
-
-describe('Regenerate API Key', () => {
-  it('ends all keys and makes one', async () => {
-    const second = String((await create()).at('key'));
-    const renewed = await core.manage('regenerateApplicationKey', { id });
-    expect([await works(first), await works(second), await works(String(renewed.at('key')))]).toEqual([401, 401, 200]);
-    expect((await listed()).map(({ version }) => version)).toEqual(['3']);
   });
 });
 
@@ -195,17 +119,6 @@ describe('Delete a Key', () => {
     const params = { id: own, key_id: calling.id };
     expect((await core.call(key, 'deleteApplicationKey', { params })).status).toBe(204);
     expect((await core.call(key, 'listApplicationKeys', { id: own })).status).toBe(401);
-  });
-
-  it('answers 404 for an unknown id, and for a key of another application', async () => {
-    const [key] = await listed();
-    const other = String((await core.manage('createApplication', { body: BODY })).at('id'));
-    for (const call of [get, remove]) {
-      expect((await call(NOBODY)).at('type')).toContain('key_not_found');
-      expect((await call(key?.id ?? '', other)).at('type')).toContain('key_not_found');
-      expect((await call(key?.id ?? '', NOBODY)).at('type')).toContain('application_not_found');
-    }
-    expect((await remove(key?.id.toUpperCase() ?? '')).status).toBe(204);
   });
 });
 

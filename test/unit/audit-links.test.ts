@@ -1,12 +1,10 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createAudit } from '../../src/core/audit/audit.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { linkOf, NO_LINK, START } from '../../src/core/audit/audit-link.ts';
-import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry, AuditHead } from '../../src/core/audit/ports.ts';
 import { createSeenRows } from '../../src/core/audit/seen-rows.ts';
 import { walkAudit } from '../../src/core/audit/walk-audit.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { openTestStore } from '../test-store.ts';
+import type { Store } from '../../src/core/ports.ts';
+import { openTestAudit } from './audit-fixture.ts';
 
 // Computed by Python: hashlib.sha256(previous + struct.pack('>QqI', sequence, at, len(sealed)) + sealed …).digest()[:16]
 it.each([
@@ -40,13 +38,8 @@ describe('an audit that somebody without the key alters and links again', () => 
 
   /** Writes six rows. The writers of 2 and 3 knew the same row, as do calls at the same time. */
   beforeEach(async () => {
-    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-    onTestFinished(() => keyring.close());
-    const store = await openTestStore(header);
-    const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
     let known: AuditHead = START;
-    const follower = { ...createFollower({ store, keyring }), known: () => ({ ...known, authority: 0 }) };
-    const audit = createAudit({ store, keyring, follower, clock, level: 'all', strict: true });
+    const { keyring, store, audit } = await openTestAudit({ known: () => known });
     for (let n = 1; n <= 6; n += 1) {
       if (n !== 3) known = await store.auditHead();
       const draft = audit.draft({ action: 'getToken', status: 200, tenant_id: TENANT, entities: [`token ${n}`] });
@@ -95,37 +88,27 @@ describe('an audit that somebody without the key alters and links again', () => 
   ])('%s', async (_, order, expected) => expect(await verify(linked(order))).toBe(expected));
 
   it('waiting events are written in commits of few rows, and none twice after a failure', async () => {
-    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-    onTestFinished(() => keyring.close());
-    const opened = await openTestStore(header);
     let failures = 1;
     const sizes: number[] = [];
-    const store = {
-      async appendAudit(drafts: Parameters<typeof opened.appendAudit>[0]) {
+    const writesTo = (file: Store) => ({
+      async appendAudit(drafts: Parameters<Store['appendAudit']>[0]) {
         if (sizes.length === 1 && failures-- > 0) throw new Error('busy');
         sizes.push(drafts.length);
-        await opened.appendAudit(drafts);
+        await file.appendAudit(drafts);
       },
-    };
-    const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
-    const follower = createFollower({ store: opened, keyring });
-    const audit = createAudit({ store, keyring, follower, clock, level: 'all', strict: false });
+    });
+    const { store, audit } = await openTestAudit({ writesTo, strict: false });
     const entities = Array.from({ length: 600 }, (_, n) => `token-${n}`);
     for (let n = 0; n < 120; n += 1) audit.record({ action: 'detokenize', status: 200, entities });
     await expect(audit.flush()).rejects.toThrow('busy');
     await audit.flush();
     expect(sizes).toEqual([50, 50, 20]);
-    expect((await opened.auditHead()).sequence).toBe(120);
+    expect((await store.auditHead()).sequence).toBe(120);
   });
 
   it('a writer that knew only the first of many rows is no damage', async () => {
-    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-    onTestFinished(() => keyring.close());
-    const store = await openTestStore(header);
-    const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
     let known: AuditHead = START;
-    const follower = { ...createFollower({ store, keyring }), known: () => ({ ...known, authority: 0 }) };
-    const audit = createAudit({ store, keyring, follower, clock, level: 'all', strict: true });
+    const { keyring, store, audit } = await openTestAudit({ known: () => known });
     const write = async () => store.appendAudit([audit.draft({ action: 'getToken', status: 200, entities: [] })]);
     for (let n = 1; n <= 1001; n += 1) {
       await write();

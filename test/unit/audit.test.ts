@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { directClient } from '../../src/client/direct.ts';
-import type { Call } from '../../src/contract/call.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { createAudit } from '../../src/core/audit/audit.ts';
 import {
   AUDITED_ACTIONS,
   type AuditEvent,
@@ -12,16 +9,17 @@ import {
   encodeEvents,
 } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
-import { createFollower } from '../../src/core/audit/follower.ts';
 import { vaultLogEntriesOf } from '../../src/core/audit/log-entries.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
+import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { composeVault } from '../../src/vault/vault.ts';
-import { checkedClient } from '../checked-client.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
-import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { openTestStore } from '../test-store.ts';
+import { steppingClock } from '../fixed-world.ts';
+import { openTestVault } from '../test-vault.ts';
+import { openTestAudit } from './audit-fixture.ts';
+import { callVault, newApplication } from './vault-admin-fixture.ts';
+
+type CallVaultParts = Parameters<typeof callVault> extends [unknown, ...infer Rest] ? Rest : never;
 
 fakeableTimers();
 
@@ -29,35 +27,12 @@ const ALL = ['token:create', 'token:read', 'token:search', 'token:update', 'toke
 const rule = (transform: string) => ({ description: '', priority: 1, container: '/', transform, permissions: ALL });
 
 async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
-  const random = seededRandom('audit');
-  const clock = steppingClock();
-  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
-  const store = await openTestStore(header);
-  const vault = composeVault({ file: 'vault.db', store, keyring, clock, random, auditLevel, auditStrict });
-  onTestFinished(() => vault.close());
-  const { application, tenant } = await vault.createTenant('test');
-  const client = checkedClient(directClient(vault));
-  const management = application.key ?? '';
-
-  async function call(apiKey: string, operation: OperationId, parts: Partial<Call> & { body?: object } = {}) {
-    const { body, ...more } = parts;
-    const reply = await client.call({
-      operation,
-      apiKey,
-      mediaType: operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json',
-      params: {},
-      query: [],
-      bodyText: body && JSON.stringify(body),
-      ...more,
-    });
-    if (reply.status === 400 && operation !== 'detokenize') throw new Error(reply.bodyText);
-    return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
-  }
-  const application_ = async (body: object): Promise<{ readonly id: string; readonly key: string }> =>
-    (await call(management, 'createApplication', { body })).body;
-
-  const revealing = await application_({ name: 'reveal', type: 'private', rules: [rule('reveal')] });
-  const masking = await application_({ name: 'mask', type: 'private', rules: [rule('mask')] });
+  const settings = { auditLevel, auditStrict };
+  const { vault, store, keyring, clock, management, tenantId } = await openTestVault('audit', { settings });
+  const call = (...parts: CallVaultParts) => callVault(vault, ...parts);
+  const application = (body: object) => newApplication(vault, management, body);
+  const revealing = await application({ name: 'reveal', type: 'private', rules: [rule('reveal')] });
+  const masking = await application({ name: 'mask', type: 'private', rules: [rule('mask')] });
   const { body: token } = await call(revealing.key, 'createToken', {
     body: { type: 'token', id: 'first', data: 'SECRET', mask: '{{ data | last4 }}', metadata: { m: 'SECRET' } },
   });
@@ -75,8 +50,8 @@ async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
       action === 'issueKey' || (action === 'addApplicationKey' && application_id === undefined);
     return found.filter((one) => !isLast(one));
   }
-  const made = { management, revealing, masking, token, application: application_ };
-  return { ...made, vault, store, keyring, clock, call, events, tenant_id: tenant.id };
+  const made = { management, revealing, masking, token, application };
+  return { ...made, vault, store, keyring, clock, call, events, tenant_id: tenantId };
 }
 
 describe('a batch', () => {
@@ -306,7 +281,7 @@ describe('the audit', () => {
     reader: 'revealing' | 'masking' | 'management',
     OperationId,
     AuditLevel[],
-    parts?: Partial<Call> & { body?: object },
+    parts?: CallVaultParts[2],
   ])[] = [
     ['a token revealed', 'revealing', 'getToken', ['reveal', 'all']],
     ['a token masked', 'masking', 'getToken', ['all']],
@@ -410,17 +385,6 @@ describe('the audit', () => {
     expect(texts.join()).toContain('first');
   });
 
-  it('has an entry for an expired token', async () => {
-    const { vault, clock, revealing, call, events } = await openAudited('mutations');
-    const expires_at = new Date(clock.now() + 60_000).toISOString();
-    await call(revealing.key, 'createToken', { body: { type: 'token', id: 'brief', data: 1, expires_at } });
-    clock.advance(120_000);
-    const found = await events(() => vault.sweep());
-    expect(found).toEqual([
-      { action: 'expireToken', status: 200, tenant_id: expect.any(String), entities: ['brief'], ended: [1] },
-    ]);
-  });
-
   it('fails a request whose entry cannot be written, and recovers without loss', async () => {
     const { store, keyring, revealing, masking, call } = await openAudited('reveal', true);
     const append = store.appendAudit.bind(store);
@@ -475,24 +439,16 @@ describe('the audit', () => {
 
   /** Returns an audit whose writes wait for `held`, with the number of rows of each write. */
   async function heldAudit() {
-    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-    const file = await openTestStore(header);
     const held = Promise.withResolvers<void>();
     const writes: number[] = [];
-    const appendAudit: typeof file.appendAudit = async (drafts) => {
-      writes.push(drafts.length);
-      await held.promise;
-      await file.appendAudit(drafts);
-    };
-    const store = { ...file, appendAudit };
-    const audit = createAudit({
-      store,
-      keyring,
-      follower: createFollower({ store, keyring }),
-      clock: steppingClock(),
-      level: 'reveal',
-      strict: false,
+    const writesTo = (file: Store) => ({
+      async appendAudit(drafts: Parameters<Store['appendAudit']>[0]) {
+        writes.push(drafts.length);
+        await held.promise;
+        await file.appendAudit(drafts);
+      },
     });
+    const { audit } = await openTestAudit({ writesTo, level: 'reveal', strict: false });
     const event: AuditEvent = { action: 'getToken', status: 200, entities: ['first'], revealed: true };
     return { audit, held, writes, record: (count: number) => Array.from({ length: count }, () => audit.record(event)) };
   }
@@ -522,19 +478,6 @@ describe('the audit', () => {
     expect(writes).toEqual([1, 1, 1, 1]);
   });
 
-  it('returns the last events, newest first', async () => {
-    const { store, keyring, revealing, call } = await openAudited('mutations');
-    for (let n = 0; n < 1200; n += 1)
-      await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: n } });
-    const parts = { store, keyring };
-    const all = await lastEvents(parts, ({ event }) => event.action !== 'addApplicationKey', 10_000);
-    expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, at) => all.length - at));
-    expect(
-      (await lastEvents(parts, ({ event }) => event.action === 'updateToken', 3)).map(({ sequence }) => sequence),
-    ).toEqual(all.slice(0, 3).map(({ sequence }) => sequence));
-    expect(await lastEvents(parts, ({ event }) => event.action === 'createToken', 1)).toHaveLength(1);
-  });
-
   it('ends a search at no time that an altered row claims', async () => {
     const { store, keyring, revealing, call } = await openAudited('mutations');
     await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: 1 } });
@@ -561,19 +504,13 @@ describe('denials of one application', () => {
 
   async function openDenied(strict: boolean) {
     const clock = steppingClock();
-    const credential = { kind: 'key_file', key: new Uint8Array(32) } as const;
-    const { keyring, header } = await createKeyring(credential, { now: clock.now() });
-    const store = await openTestStore(header);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const audit = createAudit({
-      store,
-      keyring,
-      follower: createFollower({ store, keyring }),
-      clock,
-      level: 'reveal',
-      strict,
+    const file: { append?: Store['appendAudit'] | undefined } = {};
+    const writesTo = ({ appendAudit }: Store): Partial<Store> => ({
+      appendAudit: (drafts) => (file.append ?? appendAudit)(drafts),
     });
+    const { keyring, store, audit } = await openTestAudit({ clock, level: 'reveal', strict, writesTo });
     /** Returns the application and status of each entry. A counted entry also has its count. */
     const written = async () => {
       const found: string[] = [];
@@ -586,7 +523,7 @@ describe('denials of one application', () => {
     const deny = async (count: number, event: AuditEvent) => {
       for (let n = 0; n < count; n += 1) await audit.record(event);
     };
-    return { audit, store, keyring, clock, written, deny };
+    return { audit, file, store, keyring, clock, written, deny };
   }
   const singles = (count: number, text: string) => Array.from({ length: count }, () => text);
 
@@ -626,13 +563,12 @@ describe('denials of one application', () => {
   });
 
   it('are refused while entries cannot be written, and the counts survive', async () => {
-    const { audit, store, written, deny } = await openDenied(true);
+    const { audit, file, written, deny } = await openDenied(true);
     await deny(150, denial('a'));
-    const append = store.appendAudit.bind(store);
-    store.appendAudit = () => Promise.reject(new Problem('no_space'));
+    file.append = () => Promise.reject(new Problem('no_space'));
     await vi.advanceTimersByTimeAsync(60_000);
     await expect(audit.record(denial('a'))).rejects.toMatchObject({ code: 'no_space' });
-    store.appendAudit = append;
+    file.append = undefined;
     await deny(1, denial('a'));
     expect(await written()).toEqual([...singles(100, 'a 403'), 'a 403 × 50', 'a 403']);
   });

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { compactVault, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, doctor, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const POSIX = process.platform !== 'win32';
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
@@ -126,7 +125,7 @@ it('no other process opens the file meanwhile, and a waiting one opens the new f
   await opened?.store.appendAudit([]);
   await opened?.store.ping();
   await opened?.store.close();
-  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true });
+  expect(await doctor(file)).toMatchObject({ ok: true });
 });
 
 it.each(['ENOSPC', 'EDQUOT'])('keeps the old file on a disk that reports %s', async (code) => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { compareRecords } from '../../src/history/compare-records.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
@@ -6,7 +6,7 @@ import { openFileVault } from '../../src/vault/vault.ts';
 import { COUNTERS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { seededRandom } from '../fixed-world.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, fileVault, openedVault } from './vault-admin-fixture.ts';
 
 /** Compares a vault in slices of three rows, and calls `between` before each slice. */
 async function compare(file: string, between: () => Promise<void> = async () => undefined) {
@@ -23,8 +23,7 @@ async function compare(file: string, between: () => Promise<void> = async () => 
 /** Opens a vault, and resolves to a function that makes a random change of its tokens, applications or tenants. */
 async function changed(seed: string) {
   const vault = await fileVault(20);
-  const opened = await openFileVault({ file: vault.file, credential: CREDENTIAL });
-  onTestFinished(() => opened.close());
+  const opened = await openedVault(vault.file);
   const random = seededRandom(seed);
   const among = (count: number) => (random.bytes(1)[0] ?? 0) % count;
   const call = (key: string, ...made: [Parameters<typeof callVault>[2], object?]) =>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Core, members, openCore, PRIVATE, rule, wrongPaths } from './core-fixture.ts';
+import { type Core, members, openCore, rule, wrongPaths } from './core-fixture.ts';
 
 let core: Core;
 
@@ -19,20 +19,6 @@ async function made(body: object) {
 }
 
 describe('Create Application (§4.2)', () => {
-  it('returns the whole application and its key', async () => {
-    const { answer } = await made({
-      type: 'private',
-      permissions: ['token:read'],
-      rules: [rule({ container: '/PCI/' })],
-    });
-    const caller = await core.manage('getApplicationByKey');
-    expect(JSON.parse(answer.text)).toEqual({
-      ...{ id: answer.at('id'), tenant_id: core.tenantId, name: 'a', key: answer.at('key'), type: 'private' },
-      ...{ permissions: ['token:read'], rules: [rule({ container: '/pci/' })] },
-      ...{ created_by: caller.at('id'), created_at: '2026-03-01T09:30:00.000+00:00' },
-    });
-  });
-
   it.each(['private', 'public', 'management', 'expiring'])('a management application creates type %s', async (type) => {
     const permissions = {
       private: 'token:read',
@@ -47,40 +33,6 @@ describe('Create Application (§4.2)', () => {
 });
 
 describe('Update Application (§4.2, decisions §6)', () => {
-  it('replaces name, permissions, rules and the flag; keeps type, key and tenant', async () => {
-    const { id, key } = await made({
-      ...{ type: 'private', permissions: PRIVATE, rules: [rule({})] },
-      can_create_expiring_applications: true,
-    });
-    core.clock.advance(1000);
-    const answer = await put(id, { name: 'b', permissions: ['token:read'] });
-    expect([answer.at('name'), answer.at('permissions'), answer.at('rules')]).toEqual(['b', ['token:read'], []]);
-    expect(answer.at('can_create_expiring_applications')).toBeUndefined();
-    expect([answer.at('type'), answer.at('tenant_id'), answer.at('key')]).toEqual([
-      'private',
-      core.tenantId,
-      undefined,
-    ]);
-    expect(answer.at('modified_at')).toBe('2026-03-01T09:30:01.000+00:00');
-    expect(answer.at('modified_by')).toBe((await core.manage('getApplicationByKey')).at('id'));
-    expect((await core.call(key, 'listTokens')).status).toBe(200);
-    expect((await core.call(key, 'createToken', { body: { type: 'token', data: 1 } })).status).toBe(403);
-  });
-
-  it.each([
-    ['permissions written out empty', { permissions: [], rules: [rule({})] }, 'permissions'],
-    ['neither permissions nor rules', {}, 'permissions'],
-    ['neither, with rules written out empty', { rules: [] }, 'permissions'],
-    ['a permission that is not for its type', { permissions: ['tenant:read'] }, 'permissions.0'],
-    ['a type', { permissions: ['token:read'], type: 'public' }, 'type'],
-    ['a key', { permissions: ['token:read'], key: 'key_x' }, 'key'],
-    ['an end', { permissions: ['token:read'], expires_at: '2026-03-01T10:00:00Z' }, 'expires_at'],
-    ['a name of 201 characters', { name: 'x'.repeat(201), permissions: ['token:read'] }, 'name'],
-  ])('%s is refused', async (_what, body, path) => {
-    const { id } = await made({ type: 'private', permissions: ['token:read'] });
-    expect(wrongPaths(await put(id, body))).toContain(path);
-  });
-
   it('absent or null permissions mean none', async () => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });
     expect((await put(id, { rules: [rule({})] })).at('permissions')).toEqual([]);
@@ -155,5 +107,88 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     expect((await capped.call(capped.management, 'createApplication', { body })).status).toBe(201);
     capped.clock.advance(60_000);
     for (const by of creators) expect((await mint(by)).status).toBe(201);
+  });
+});
+
+describe('an application is held to its type (decisions §6)', () => {
+  const condition = { attribute: 'id', operator: 'equals', value: 'x' };
+  const DELETING = rule({ permissions: ['token:delete'] });
+  const EXPIRING = { type: 'expiring', permissions: ['token:read'] };
+  const cases: readonly (readonly [string, object, string])[] = [
+    ['a management permission', { type: 'private', permissions: ['tenant:read'] }, 'permissions.0'],
+    ['token:read for public', { type: 'public', permissions: ['token:create', 'token:read'] }, 'permissions.1'],
+    ['token:delete in a public rule', { type: 'public', rules: [DELETING] }, 'rules.0.permissions.0'],
+    ['any rule for management', { type: 'management', rules: [rule({ container: undefined })] }, 'rules'],
+    ['a rule without a container', { type: 'private', rules: [rule({ container: undefined })] }, 'rules.0.container'],
+    ['conditions for private', { type: 'private', rules: [rule({ conditions: [condition] })] }, 'rules.0.conditions'],
+    ['a container for expiring', { type: 'expiring', rules: [rule({ conditions: [condition] })] }, 'rules.0.container'],
+    ['no conditions for expiring', { type: 'expiring', rules: [rule({ container: undefined })] }, 'rules.0.conditions'],
+    ['one priority twice', { type: 'private', rules: [rule({}), rule({})] }, 'rules.1.priority'],
+    ['an end two days ahead', { ...EXPIRING, expires_at: '2026-03-03T10:00:00Z' }, 'expires_at'],
+    ['an end in the past', { ...EXPIRING, expires_at: '2026-03-01T09:00:00Z' }, 'expires_at'],
+  ];
+
+  it.each(cases)('%s', async (_what, over, path) => {
+    const answer = await create(over);
+    expect(answer.status).toBe(400);
+    // One mistake has one message: a second one could contradict it.
+    expect(Object.keys(answer.at('errors') as object)).toEqual([path]);
+  });
+});
+
+describe('keys', () => {
+  it('an application can regenerate its key and delete itself', async () => {
+    const id = String((await core.manage('getApplicationByKey')).at('id'));
+    const key = String((await core.manage('regenerateApplicationKey', { id })).at('key'));
+    expect((await core.manage('getTenant')).status).toBe(401);
+    expect((await core.call(key, 'deleteApplication', { id })).status).toBe(204);
+    expect((await core.call(key, 'getTenant')).status).toBe(401);
+  });
+});
+
+describe('list and get', () => {
+  it("the first management application was created by the tenant's owner", async () => {
+    const tenant = await core.manage('getTenant');
+    const own = await core.manage('getApplicationByKey');
+    expect(own.at('created_by')).toBe(tenant.at('owner_id'));
+    expect(tenant.at('name')).toBe('test');
+  });
+});
+
+describe('an integer of a body', () => {
+  const send = (operation: 'createApplication' | 'updateApplication', priority: string, id = '') => {
+    const body = { name: 'n', ...(id === '' && { type: 'private' }), rules: [rule({ priority: 7 })] };
+    const bodyText = JSON.stringify(body).replace('7', priority);
+    return core.manage(operation, { bodyText, ...(id !== '' && { id }) });
+  };
+
+  it.each(['2', '2.0', '2e0', '20e-1', '0.2E+1', '2.000000000000000000000'])(
+    '%s is 2, stored and shown',
+    async (text) => {
+      const created = await send('createApplication', text);
+      expect([created.status, created.at('rules')]).toEqual([201, [rule({ priority: 2 })]]);
+      const id = String(created.at('id'));
+      expect((await send('updateApplication', text, id)).status).toBe(200);
+      const stored = await core.manage('getApplication', { id });
+      expect(stored.at('rules')).toEqual([rule({ priority: 2 })]);
+    },
+  );
+
+  it.each([
+    ['2.5', 'must be an integer'],
+    ['2.00000000000000000001', 'must be an integer'],
+    ['0.0', 'must be at least 1'],
+    ['1e10', 'must be at most 2147483647'],
+    ['1e400', 'must be an integer'],
+  ])('%s is not accepted: %s', async (text, message) => {
+    const answer = await send('createApplication', text);
+    expect([answer.status, answer.at('errors')]).toEqual([400, { 'rules.0.priority': [message] }]);
+  });
+});
+
+describe('pages', () => {
+  it('a page beyond the last one is empty', async () => {
+    const answer = await core.manage('listApplications', { query: 'page=999999999999999&size=100' });
+    expect([answer.status, answer.at('data')]).toEqual([200, []]);
   });
 });

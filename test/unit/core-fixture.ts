@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
+import type { Keyring, TenantKeyring } from '../../src/core/ports.ts';
 import { type Answer, type CallParts, openTestVault, type TestVault, type TestVaultOptions } from '../test-vault.ts';
 
 export const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
@@ -49,3 +50,31 @@ export function wrongPaths(answer: Answer): readonly string[] {
 }
 
 export const members = (answer: Answer) => Object.keys(JSON.parse(answer.text)).sort();
+
+export const idsOf = (answer: Answer) => (answer.at('data') as readonly { readonly id: string }[]).map(({ id }) => id);
+
+/** Returns a function that replaces methods of the keyrings of tenants. */
+export const tenantsWith =
+  (over: (own: TenantKeyring) => Partial<TenantKeyring>) =>
+  (keyring: Keyring): Keyring => ({
+    ...keyring,
+    openTenant(...tenant) {
+      const own = keyring.openTenant(...tenant);
+      return { ...own, ...over(own) };
+    },
+  });
+
+/**
+ * Creates an expiring application with a rule on containers that start with `value`, and resolves to its key. A part of
+ * a segment is no container, so the indexes cannot decide such a rule.
+ */
+export async function partOfSegment({ application, clock }: Core, value = '/q'): Promise<string> {
+  const conditions = [{ attribute: 'container', operator: 'starts_with', value }];
+  const expires_at = new Date(clock.now() + DAY / 2).toISOString();
+  return application({
+    name: 'part',
+    type: 'expiring',
+    rules: [rule({ container: undefined, conditions })],
+    expires_at,
+  });
+}

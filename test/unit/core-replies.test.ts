@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { MAX_DATA, MAX_DEFINITION, MIN_RESPONSE } from '../../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts';
-import { type Core, members, openCore, PRIVATE, rule, wrongPaths } from './core-fixture.ts';
+import { type Core, openCore, rule, wrongPaths } from './core-fixture.ts';
 
 let core: Core;
 
@@ -42,40 +42,25 @@ describe('every operation', () => {
     // An optional body that is empty has no content type.
     const bodyText = row.bodyOptional ? '{"expires_at":"2100-01-01"}' : '{}';
     const target = { id: NOBODY, bodyText };
-    for (const mediaType of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', '', undefined]) {
+    for (const mediaType of [
+      'text/plain',
+      'application/json-patch+json',
+      'application/x-www-form-urlencoded',
+      '',
+      undefined,
+    ]) {
       expect((await core.call(key, id, { ...target, mediaType })).status).toBe(415);
     }
     const latin = `${row.mediaType ?? 'application/json'}; charset=latin1`;
     expect((await core.call(key, id, { ...target, mediaType: latin })).status).toBe(415);
     const right = `${row.mediaType ?? 'application/json'}; charset=utf-8`;
-    expect((await core.call(key, id, { ...target, mediaType: right })).status).not.toBe(415);
-  });
-
-  it('success is 201 for create, 204 without a body for delete, and 200 otherwise', async () => {
-    const made = await core.own('createToken', { body: { type: 'token', data: 1 } });
-    const id = String(made.at('id'));
-    expect(made.status).toBe(201);
-    expect((await core.own('getToken', { id })).status).toBe(200);
-    expect((await core.own('updateToken', { id, body: {} })).status).toBe(200);
-    const deleted = await core.own('deleteToken', { id });
-    expect([deleted.status, deleted.text]).toEqual([204, '']);
-    const body = { name: 'a', type: 'private', permissions: ['token:read'] };
-    const application = await core.manage('createApplication', { body });
-    expect(application.status).toBe(201);
-    const regenerated = await core.manage('regenerateApplicationKey', { id: String(application.at('id')) });
-    expect(regenerated.status).toBe(200);
+    for (const mediaType of [right, right.toUpperCase().replace('UTF-8', '"UTF-8"')]) {
+      expect((await core.call(key, id, { ...target, mediaType })).status).not.toBe(415);
+    }
   });
 });
 
 describe('problems (RFC 9457, decisions §1)', () => {
-  it('have type, title, status, detail and instance; a validation error adds errors', async () => {
-    const missing = await core.own('getToken', { id: 'nothing' });
-    expect(members(missing)).toEqual(['detail', 'instance', 'status', 'title', 'type']);
-    const bad = await core.own('createToken', { body: {} });
-    expect(members(bad)).toEqual(['detail', 'errors', 'instance', 'status', 'title', 'type']);
-    expect([...wrongPaths(bad)].sort()).toEqual(['data', 'type']);
-  });
-
   it('have the trace id of the request, or a new one, as instance', async () => {
     const call = { operation: 'getToken', apiKey: core.key, params: { id: 'nothing' }, query: [] } as const;
     const given = await core.client.call({ ...call, traceId: 'a trace id' });
@@ -144,27 +129,5 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     expect((await create(10, '/b/')).status).toBe(403);
     expect((await small.own('listTokens')).at('pagination.total_items')).toBe(0);
     expect((await create(10, '/a/')).status).toBe(201);
-  });
-});
-
-describe('tenants are isolated (§1, §5.2)', () => {
-  it('applications, tokens, usage and settings are separate for each tenant', async () => {
-    const { application } = await core.vault.createTenant('other');
-    await core.token({ type: 'token', data: 1 });
-    const report = await core.call(application.key, 'getUsageReport');
-    expect(report.at('token_report.monthly_active_tokens')).toBe(0);
-    const mine = (await core.manage('getApplicationByKey')).at('id');
-    expect((await core.call(application.key, 'getApplication', { id: String(mine) })).status).toBe(404);
-    const body = { name: 'renamed', settings: { deduplicate_tokens: 'true' } };
-    expect((await core.call(application.key, 'updateTenant', { body })).status).toBe(200);
-    expect((await core.manage('getTenant')).at('settings')).toEqual({ deduplicate_tokens: 'false' });
-    const key = String(
-      (
-        await core.call(application.key, 'createApplication', {
-          body: { name: 'o', type: 'private', permissions: PRIVATE },
-        })
-      ).at('key'),
-    );
-    expect((await core.call(key, 'listTokens')).at('pagination.total_items')).toBe(0);
   });
 });

@@ -1,9 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { alterUntyped, tamperFile } from '../checks/tamper-file.ts';
+import { callVault, doctor, fileVault, withVault } from './vault-admin-fixture.ts';
 
 // Anyone with the file can write anything into a column. A damaged row of one tenant must not end the calls of another.
 
@@ -62,25 +61,6 @@ it('no value in a column of one tenant fails the calls of another', { timeout: 6
   expect(failed).toEqual([]);
 });
 
-/** Runs `edit` as if no table declared its types. A schema that is altered only meanwhile passes each check of it. */
-function withoutTypes(connection: Connection, edit: string): void {
-  connection.unsafeMode(true);
-  connection.exec('PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON');
-  const select = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'";
-  const tables = connection.prepare<[], { name: string; sql: string }>(select).all();
-  const set = connection.prepare('UPDATE sqlite_schema SET sql = ? WHERE name = ?');
-  const loose = (sql: string) =>
-    sql
-      .replaceAll(' NOT NULL', '')
-      .replace(/\) STRICT, WITHOUT ROWID$|\) WITHOUT ROWID, STRICT$/, ') WITHOUT ROWID')
-      .replace(/\) STRICT$/, ')');
-  for (const { name, sql } of tables) set.run(loose(sql), name);
-  connection.exec('PRAGMA writable_schema = RESET');
-  expect(connection.prepare(edit).run().changes).toBe(1);
-  connection.exec('PRAGMA writable_schema = ON');
-  for (const { name, sql } of tables) set.run(sql, name);
-}
-
 it.each([
   ['UPDATE tenant SET id = NULL WHERE tenant = 1'],
   ["UPDATE tenant SET id = '0123456789abcdef' WHERE tenant = 1"],
@@ -93,10 +73,10 @@ it.each([
 ])('a value of another type does not end the calls of another tenant: %s', async (edit) => {
   const vault = await fileVault(1);
   const other = await withVault(vault.file, (one) => one.createTenant('other'));
-  await tamperFile(vault.file, (connection) => withoutTypes(connection, edit));
+  await alterUntyped(vault.file, edit);
   await withVault(vault.file, async (one) => {
     expect((await callVault(one, other.application.key ?? '', 'getTenant')).status).toBe(200);
     expect((await one.listTenants()).tenants.map(({ id }) => id)).toContain(other.tenant.id);
   });
-  expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).ok).toBe(false);
+  expect((await doctor(vault.file)).ok).toBe(false);
 });

@@ -16,41 +16,27 @@ interface Damage {
 
 const UNREADABLE = '9007199254740993';
 
+const KEY_1 = 'WHERE tenant = $T AND key_id = 1';
+
+const RECORD = {
+  'its sealed details cut': 'UPDATE vault.tenant SET details = substr(details, 2) WHERE tenant = $T',
+  'its revision lowered': 'UPDATE vault.tenant SET revision = 0 WHERE tenant = $T',
+  'its owner altered': 'UPDATE vault.tenant SET owner_id = id WHERE tenant = $T',
+};
+
+const KEYS = {
+  'a cell unreadable': `UPDATE vault.tenant SET modified_at = ${UNREADABLE} WHERE tenant = $T`,
+  'its data key removed': `DELETE FROM vault.tenant_key ${KEY_1}`,
+  'its index key removed': 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 2',
+  'all its keys removed': 'DELETE FROM vault.tenant_key WHERE tenant = $T',
+  'a wrapped key cut': `UPDATE vault.tenant_key SET wrapped = substr(wrapped, 2) ${KEY_1}`,
+  'the id of a key altered': `UPDATE vault.tenant_key SET key_id = 9 ${KEY_1}`,
+  'the time of a key unreadable': `UPDATE vault.tenant_key SET created_at = ${UNREADABLE} ${KEY_1}`,
+};
+
 export const DAMAGE: readonly Damage[] = [
-  { what: 'its sealed details cut', sql: 'UPDATE vault.tenant SET details = substr(details, 2) WHERE tenant = $T' },
-  { what: 'its revision lowered', sql: 'UPDATE vault.tenant SET revision = 0 WHERE tenant = $T' },
-  { what: 'its owner altered', sql: 'UPDATE vault.tenant SET owner_id = id WHERE tenant = $T' },
-  {
-    what: 'a cell unreadable',
-    sql: `UPDATE vault.tenant SET modified_at = ${UNREADABLE} WHERE tenant = $T`,
-    keepsMaster: true,
-  },
-  {
-    what: 'its data key removed',
-    sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 1',
-    keepsMaster: true,
-  },
-  {
-    what: 'its index key removed',
-    sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T AND key_id = 2',
-    keepsMaster: true,
-  },
-  { what: 'all its keys removed', sql: 'DELETE FROM vault.tenant_key WHERE tenant = $T', keepsMaster: true },
-  {
-    what: 'a wrapped key cut',
-    sql: 'UPDATE vault.tenant_key SET wrapped = substr(wrapped, 2) WHERE tenant = $T AND key_id = 1',
-    keepsMaster: true,
-  },
-  {
-    what: 'the id of a key altered',
-    sql: 'UPDATE vault.tenant_key SET key_id = 9 WHERE tenant = $T AND key_id = 1',
-    keepsMaster: true,
-  },
-  {
-    what: 'the time of a key unreadable',
-    sql: `UPDATE vault.tenant_key SET created_at = ${UNREADABLE} WHERE tenant = $T AND key_id = 1`,
-    keepsMaster: true,
-  },
+  ...Object.entries(RECORD).map(([what, sql]) => ({ what, sql })),
+  ...Object.entries(KEYS).map(([what, sql]) => ({ what, sql, keepsMaster: true as const })),
   { what: 'closed', sql: 'DELETE FROM vault.application_key WHERE tenant = $T', pruned: true },
 ];
 

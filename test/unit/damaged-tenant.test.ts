@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { DAMAGE, expectOthers } from './damaged-tenant-fixture.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callOnce, fileVault, prune, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 /** Creates a vault whose second tenant can be damaged. */
 async function threeTenants() {
@@ -23,8 +21,7 @@ async function threeTenants() {
 
   async function damage({ sql, pruned }: (typeof DAMAGE)[number]): Promise<void> {
     if (pruned) {
-      const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-      await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', join(folder, 'old'))).finally(admin.close);
+      await prune({ file, folder });
     }
     await tamperFile(file, (connection) => {
       connection.exec('PRAGMA foreign_keys = OFF');
@@ -62,7 +59,7 @@ describe.each(DAMAGE)('a damaged tenant of a file: $what', (damage) => {
       damaged: [tenants.damaged],
     });
     expect(await made.rows()).toEqual(before);
-    const listed = await withVault(file, (vault) => callVault(vault, apiKey, 'listTokens'));
+    const listed = await callOnce({ file }, apiKey, 'listTokens');
     expect(listed).toMatchObject({ status: 200, body: { data: [] } });
   });
 });
@@ -89,7 +86,7 @@ it('an older row that is put back while the vault is open is damage', async () =
     expect(await vault.listTenants()).not.toHaveProperty('damaged');
     const before = await keepRows(file);
     const update = { body: { name: 'new' } };
-    await withVault(file, (other) => callVault(other, tenants.management, 'updateTenant', update));
+    await callOnce({ file }, tenants.management, 'updateTenant', update);
     await putBack(file, before, ['tenant']);
     expect(await vault.listTenants()).toMatchObject({ damaged: [tenants.last] });
   });
@@ -136,8 +133,7 @@ describe('a tenant that is hidden', () => {
   it('of which one key is hidden keeps the master key', async () => {
     const { file, tenants } = await threeTenants();
     await tamperFile(file, (connection) => connection.exec('DELETE FROM tenant_key WHERE tenant = 2 AND purpose = 2'));
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    const rotated = admin.rotate({ master: true, indexes: false }).finally(admin.close);
+    const rotated = withAdmin(file, (admin) => admin.rotate({ master: true, indexes: false }));
     const detail = expect.stringContaining(`keys of tenant ${tenants.damaged} differ from the audit`);
     await expect(rotated).rejects.toMatchObject({ code: 'integrity_failure', detail });
   });

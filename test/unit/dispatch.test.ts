@@ -124,27 +124,13 @@ describe('a body that the transport has not read yet', () => {
 describe('a 400 names the member', () => {
   const cases: readonly (readonly [what: string, body: unknown, path: string, says: RegExp])[] = [
     ['an unknown member', { type: 'token', data: 1, metdata: {} }, 'metdata', /did you mean metadata\?/],
-    ['a foreign member', { type: 'token', data: 1, tenant_id: 'x' }, 'tenant_id', /not a known member/],
     ['a wrong type', { type: 'token', data: 1, containers: '/a/' }, 'containers', /must be an array/],
     ['a missing member', { type: 'token' }, 'data', /is required/],
-    ['a null for a required member', { type: 'token', data: null }, 'data', /any JSON but null/],
-    ['a bad Luhn', { type: 'card', data: { ...CARD, number: '4242424242424241' } }, 'data.number', /Luhn/i],
     ['a bad month', { type: 'card', data: { ...CARD, expiration_month: 13 } }, 'data.expiration_month', /12/],
     ['a strange member of a card', { type: 'card', data: { ...CARD, pin: '1' } }, 'data.pin', /./],
-    [
-      'a bad ABA',
-      { type: 'bank', data: { routing_number: '021000022', account_number: '1' } },
-      'data.routing_number',
-      /ABA|checksum/i,
-    ],
-    ['an unknown token type', { type: 'credit', data: 1 }, 'type', /must be one of token, card/],
     ['a bad container', { type: 'token', data: 1, containers: ['/a//b/'] }, 'containers.0', /example: \/pci\/high\//],
-    ['a container without its slash', { type: 'token', data: 1, containers: ['/a'] }, 'containers.0', /example/],
     ['metadata that is no text', { type: 'token', data: 1, metadata: { a: 1 } }, 'metadata.a', /must be a string/],
-    ['control characters', { type: 'token', data: 1, metadata: { a: 'x\u0000' } }, 'metadata.a', /contains U\+0000/],
     ['an id of two characters', { type: 'token', data: 1, id: 'ab' }, 'id', /3 to 400/],
-    ['an id with a slash', { type: 'token', data: 1, id: 'a/bc' }, 'id', /must not contain/],
-    ['an unknown filter', { type: 'token', data: 1, mask: '{{ data | reveel }}' }, 'mask', /character/],
     ['a tag', { type: 'token', data: 1, mask: '{% if data %}{% endif %}' }, 'mask', /character/],
     [
       'an empty search index',
@@ -152,19 +138,12 @@ describe('a 400 names the member', () => {
       'search_indexes.0',
       /empty result/,
     ],
-    ['a past time', { type: 'token', data: 1, expires_at: '1/1/2020' }, 'expires_at', /./],
   ];
 
   it.each(cases)('%s', async (_what, body, path, says) => {
     const answer = await world.call(key, 'createToken', { body });
     expect(answer.status).toBe(400);
     expect(String(answer.at(`errors[${path}]`))).toMatch(says);
-  });
-
-  it('reports all errors at once', async () => {
-    const body = { type: 'nope', data: 1, containers: 3, metadata: [] };
-    const answer = await world.call(key, 'createToken', { body });
-    expect(Object.keys(answer.at('errors') as object).sort()).toEqual(['containers', 'metadata', 'type']);
   });
 
   it.each([

@@ -4,18 +4,211 @@ import { describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import { DEFAULT_LIMITS, MAX_DEPTH } from '../../src/contract/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
+import { Problem } from '../../src/core/problem.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { LAUNDERINGS, launder } from '../checks/launder.ts';
 import { createCaller, type Perform } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
-import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
-import { tamperFile } from '../checks/tamper-file.ts';
+import { edits, TAMPER_EDITS, type TamperEdit } from '../checks/tamper-edits.ts';
+import { alterUntyped, tamperFile } from '../checks/tamper-file.ts';
 import { FILE_LOCATIONS } from '../checks/tamper-locations.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callOnce,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  prune,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
-const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credential: CREDENTIAL, anchor });
+/** Vaults to alter. */
+const MADE = {
+  plain: () => fileVault(4),
+  /** With the stored replies of a token, then of an application. */
+  replied: async () => {
+    const vault = await fileVault(0);
+    const application = { name: 'b', type: 'private', permissions: ['token:read'] };
+    await withVault(vault.file, async (one) => {
+      const again = { idempotencyKey: 'again' };
+      await callVault(one, vault.apiKey, 'createToken', { body: { type: 'token', data: 1 }, ...again });
+      await callVault(one, vault.management, 'createApplication', { body: application, ...again });
+    });
+    return vault;
+  },
+  /** With an entry behind the end of the log index. */
+  indexed: async () => {
+    const vault = await fileVault(3);
+    await withVault(vault.file, (one) => one.sweep());
+    await change(vault);
+    return vault;
+  },
+  pruned: async () => {
+    const vault = await fileVault(3);
+    await prune(vault);
+    await change(vault);
+    return vault;
+  },
+} as const satisfies Readonly<Record<string, () => Promise<FileVault>>>;
+
+const change = ({ file, apiKey }: FileVault) =>
+  callOnce({ file }, apiKey, 'updateToken', { id: 'token-0', body: { data: 'later' } });
+
+interface Alteration {
+  readonly edit: TamperEdit;
+  readonly made: keyof typeof MADE;
+  /** Whether the columns lose their types meanwhile. Calls then fail only with problems. */
+  readonly isUntyped?: boolean;
+  /** Whether `verify` accepts the audit. */
+  readonly verifies?: boolean;
+  /** Whether a list of the last entries accepts the audit. */
+  readonly lists?: boolean;
+}
+
+const altered = (
+  all: Readonly<Record<string, TamperEdit>>,
+  more: Partial<Alteration> = {},
+): Readonly<Record<string, Alteration>> =>
+  Object.fromEntries(Object.entries(all).map(([name, edit]) => [name, { made: 'plain', edit, ...more }]));
+
+const REPLY = 'reply = (SELECT min(reply) FROM reply)';
+const BASE = '(SELECT min(sequence) FROM audit)';
+const LAST = '(SELECT max(sequence) FROM audit)';
+const COPY = `SELECT at, sealed, link FROM audit WHERE sequence = ${LAST}`;
+/** The largest power of two of a column. No double is its neighbour. */
+const FAR = '4611686018427387904';
+
+const REPLIES = {
+  ...edits('reply', '', /cannot be decrypted/, {
+    'a reply of another application': `UPDATE reply SET application_id = randomblob(16) WHERE ${REPLY}`,
+    'a reply of another key': `UPDATE reply SET key_hash = randomblob(32) WHERE ${REPLY}`,
+    'a reply of another request': `UPDATE reply SET request_hash = randomblob(32) WHERE ${REPLY}`,
+    'a reply of another time': `UPDATE reply SET created_at = created_at + 1 WHERE ${REPLY}`,
+    'a reply under another data key': `UPDATE reply SET key_id = key_id + 1 WHERE ${REPLY}`,
+    'another reply': 'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)',
+    'nothing sealed': `UPDATE reply SET sealed = x'' WHERE ${REPLY}`,
+    'a truncated reply': `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${REPLY}`,
+  }),
+  ...edits('reply', '', /clear columns/, {
+    'a reply of an invalid time': `UPDATE reply SET created_at = -1 WHERE ${REPLY}`,
+  }),
+  ...edits('reply', '', /does not exist/, {
+    'a reply of no tenant': `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${REPLY}`,
+  }),
+};
+
+const INDEX = {
+  ...edits('audit', '4', /has no row in the index of the audit/, {
+    'a row of the log index removed': "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
+  }),
+  ...edits('audit_index', '', /without an entry/, {
+    'a row of the log index added': 'INSERT INTO audit_index VALUES (zeroblob(16), 4)',
+  }),
+  ...edits('audit_index', '', /beyond its own end/, {
+    'a row added behind the log index': 'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
+  }),
+  ...edits('audit_index', '', /beyond the end of the audit/, {
+    'a log index longer than the log': "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
+  }),
+};
+
+const ROW_0 = edits('audit', '0', /^was altered$/, {
+  'another time of the row 0': 'UPDATE audit SET at = 1 WHERE sequence = 0',
+  'other bytes of the row 0': "UPDATE audit SET sealed = x'00' WHERE sequence = 0",
+  'another link of the row 0': "UPDATE audit SET link = x'00' WHERE sequence = 0",
+});
+
+const NUMBERS = edits('audit', '', /is missing/, {
+  'a copy of the last row far away': `INSERT INTO audit SELECT ${FAR}, * FROM (${COPY})`,
+  'the last row far away': `UPDATE audit SET sequence = ${FAR} WHERE sequence = ${LAST}`,
+  'a number left out': `UPDATE audit SET sequence = sequence + 1 WHERE sequence = ${LAST}`,
+});
+
+const NEGATIVE = edits('audit', '-1', /a number that the vault never assigns/, {
+  'a row -1': `INSERT INTO audit SELECT -1, * FROM (${COPY})`,
+});
+
+const BASES = {
+  ...edits('', '', /is not the base/, {
+    'a removed base': `DELETE FROM audit WHERE sequence = ${BASE}`,
+    'a base with another time': `UPDATE audit SET at = at + 1 WHERE sequence = ${BASE}`,
+    'a base with another link': `UPDATE audit SET link = zeroblob(16) WHERE sequence = ${BASE}`,
+    'a base at another place': `UPDATE audit SET sequence = sequence - 1 WHERE sequence = ${BASE}`,
+    'an entry as the base': `UPDATE audit SET sealed =
+      (SELECT sealed FROM audit WHERE sequence = ${BASE} + 1) WHERE sequence = ${BASE}`,
+  }),
+  ...edits('', '', /cannot be decrypted|was altered/, {
+    'a base as an entry': `UPDATE audit SET sealed =
+      (SELECT sealed FROM audit WHERE sequence = ${BASE}) WHERE sequence = ${BASE} + 1`,
+  }),
+  ...edits('', '', /is missing/, {
+    'a cut behind the base': `DELETE FROM audit WHERE sequence = ${BASE} + 1`,
+    'a base of no entry': `INSERT INTO audit VALUES (0, 0, x'', zeroblob(16))`,
+  }),
+};
+
+const PRUNED_INDEX = edits('', '', /names audit rows that were removed/, {
+  'a row of the log index put back': "INSERT INTO audit_index VALUES (x'00112233445566778899aabbccddeeff', 2)",
+});
+
+/** A value of another type than its column declares. */
+const FOREIGN = edits(
+  '',
+  '',
+  /./,
+  Object.fromEntries(
+    [
+      ['token', 'id', '1'],
+      ['token', 'created_at', "'x'"],
+      ['token', 'set_number', "'x'"],
+      ['token', 'blinds', '1'],
+      ['token', 'clear', 'NULL'],
+      ['token', 'presented', '1.5'],
+      ['token', 'full', "'x'"],
+      ['application', 'details', '1'],
+      ['application', 'key_version', "'x'"],
+      ['application_key', 'hash', 'NULL'],
+      ['application_key', 'seal', '1'],
+      ['tenant', 'details', 'NULL'],
+      ['audit', 'at', 'NULL'],
+      ['audit', 'sealed', 'NULL'],
+      ['audit', 'link', '1'],
+    ].map(([table, column, value]) => [
+      `${value} in ${table}.${column}`,
+      `UPDATE ${table} SET ${column} = ${value} WHERE rowid = (SELECT max(rowid) FROM ${table})`,
+    ]),
+  ),
+);
+
+/** All ways to alter a file without its key, and the finding of doctor. */
+const ALTERED = {
+  ...altered(TAMPER_EDITS),
+  ...altered(REPLIES, { made: 'replied' }),
+  ...altered(INDEX, { made: 'indexed' }),
+  ...altered(ROW_0),
+  ...altered(NUMBERS, { verifies: false, lists: false }),
+  ...altered(NEGATIVE, { verifies: true, lists: true }),
+  ...altered(BASES, { made: 'pruned', verifies: false }),
+  ...altered(PRUNED_INDEX, { made: 'pruned', verifies: true }),
+  ...altered(FOREIGN, { isUntyped: true }),
+};
+
+/** Reads everything. Resolves to the errors that are no problems. */
+async function unexpectedErrors({ file, apiKey, management }: FileVault): Promise<readonly unknown[]> {
+  const unexpected: unknown[] = [];
+  const reportError = (error: unknown) => {
+    if (!(error instanceof Problem)) unexpected.push(error);
+  };
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError });
+  await callVault(vault, apiKey, 'listTokens');
+  for (const operation of ['listApplications', 'getTenant'] as const) await callVault(vault, management, operation);
+  await vault.close().catch(reportError);
+  return unexpected;
+}
 
 describe('vault doctor', () => {
   it('finds a sound vault sound, open elsewhere or not', async () => {
@@ -31,13 +224,21 @@ describe('vault doctor', () => {
     await withVault(file, async () => expect(await doctor(file)).toEqual(sound));
   });
 
-  it.each(Object.entries(TAMPER_EDITS))('finds %s', async (_what, [sql, table, id, what]) => {
-    const { file } = await fileVault(4);
-    await tamperFile(file, (connection) => connection.exec(sql));
+  it.each(Object.entries(ALTERED))('finds %s', async (_what, { edit, made, isUntyped, verifies, lists }) => {
+    const [sql, table, id, what] = edit;
+    const vault = await MADE[made]();
+    const { file } = vault;
+    if (made !== 'plain') expect(await doctor(file)).toMatchObject({ ok: true, findings: [] });
+    await (isUntyped ? alterUntyped(file, sql) : tamperFile(file, (connection) => void connection.exec(sql)));
     const { ok, findings } = await doctor(file);
     expect(ok).toBe(false);
-    const wanted = { table, id: id === '' ? expect.any(String) : id, what: expect.stringMatching(what) };
-    expect(findings).toContainEqual(wanted);
+    const text = expect.any(String);
+    expect(findings).toContainEqual({ table: table || text, id: id || text, what: expect.stringMatching(what) });
+    if (verifies !== undefined)
+      expect(await withAdmin(file, (admin) => admin.verifyAudit())).toMatchObject({ ok: verifies });
+    const last = () => withAdmin(file, (admin) => admin.lastEvents(() => true, 9)).catch(() => []);
+    if (lists !== undefined) expect((await last()).length > 2).toBe(lists);
+    if (isUntyped) expect(await unexpectedErrors(vault)).toEqual([]);
   });
 
   it.each(Object.entries(ROLLBACKS))('finds %s, put back', async (_what, [act, tables, table, what]) => {
@@ -135,9 +336,7 @@ describe('vault doctor', () => {
   it('finds a destroyed tenant key that was put back', async () => {
     const { file, tenantId } = await fileVault(1);
     const before = await keepRows(file);
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ master: false, indexes: false });
-    await admin.close();
+    await withAdmin(file, (admin) => admin.rotate({ master: false, indexes: false }));
     expect(await doctor(file)).toMatchObject({ ok: true });
     const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
     await tamperFile(file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
@@ -168,9 +367,7 @@ describe('vault doctor', () => {
       await vault.close();
     }
     expect(await doctor(file)).toMatchObject({ ok: true });
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ master: false, indexes: true });
-    await admin.close();
+    await withAdmin(file, (admin) => admin.rotate({ master: false, indexes: true }));
     expect(await doctor(file)).toMatchObject({ ok: true, checked: { tokens: 1 } });
   });
 
@@ -214,13 +411,13 @@ describe('vault doctor', () => {
     const anchor = join(folder, 'anchor');
     const older = readFileSync(file);
     const missing = { table: 'counter', id: '', what: expect.stringContaining(`there is no anchor at ${anchor}`) };
-    expect(await doctor(file, anchor)).toMatchObject({ ok: false, checked: { tokens: 2 }, findings: [missing] });
+    expect(await doctor(file, { anchor })).toMatchObject({ ok: false, checked: { tokens: 2 }, findings: [missing] });
     const body = { type: 'token', data: 1 };
     await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body }), anchor);
-    expect((await doctor(file, anchor)).ok).toBe(true);
+    expect((await doctor(file, { anchor })).ok).toBe(true);
     writeFileSync(file, older);
     expect(await doctor(file)).toMatchObject({ ok: true });
-    const { ok, checked, findings } = await doctor(file, anchor);
+    const { ok, checked, findings } = await doctor(file, { anchor });
     expect({ ok, tokens: checked.tokens, findings }).toEqual({
       ok: false,
       tokens: 2,

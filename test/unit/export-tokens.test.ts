@@ -9,7 +9,7 @@ import { type ExportView, openTokenExport } from '../../src/vault/open-token-exp
 import type { Vault } from '../../src/vault/vault.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 7, expiration_year: 2031 };
 
@@ -149,9 +149,7 @@ it('an export continues through a rotation of the keys', async () => {
   const opened = await openTokenExport({ file, credential: CREDENTIAL, tenantId: undefined, view: 'full' });
   const pages = opened.pages();
   let rows = (await pages.next()).value?.length ?? 0;
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ indexes: true, master: true });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ indexes: true, master: true }));
   for await (const page of pages) rows += page.length;
   expect(rows).toBe(450);
   await opened.close();

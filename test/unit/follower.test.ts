@@ -1,36 +1,32 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openFileVault, type Vault } from '../../src/vault/vault.ts';
+import type { Vault } from '../../src/vault/vault.ts';
 import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
+import {
+  bytesOf,
+  CREDENTIAL,
+  callOnce,
+  callVault,
+  doctor,
+  fileVault,
+  newApplication,
+  openedVault,
+  prune,
+  RULE,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
 const [OK, UNKNOWN_KEY] = [{ status: 200 }, { status: 401 }];
 
-async function opened(file: string): Promise<Vault> {
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  onTestFinished(() => vault.close().catch(() => undefined));
-  return vault;
-}
-
 const read = (vault: Vault, apiKey: string) => callVault(vault, apiKey, 'getToken', { id: 'token-0' });
-
-/** Makes another private application, and resolves to its id and key. */
-async function application(
-  vault: Vault,
-  { management }: FileVault,
-): Promise<{ readonly id: string; readonly key: string }> {
-  return (
-    await callVault(vault, management, 'createApplication', { body: { name: 'b', type: 'private', rules: [RULE] } })
-  ).body;
-}
 
 const SELECT_ROWS = 'SELECT sequence, at, sealed, link FROM audit WHERE sequence > 0 ORDER BY sequence';
 
@@ -48,6 +44,39 @@ async function rewriteAudit(file: string, change: (rows: AuditEntry[]) => readon
   });
 }
 
+/** Keeps the counters of a file. Resolves to a function that puts them back. */
+async function keepCounters(file: string): Promise<() => Promise<void>> {
+  let rows: readonly object[] = [];
+  await tamperFile(file, (connection) => {
+    rows = connection.prepare<[], object>('SELECT * FROM counter').all();
+  });
+  return () =>
+    tamperFile(file, (connection) => {
+      connection.exec('DELETE FROM counter');
+      for (const row of rows) insertRow(connection, 'counter', row);
+    });
+}
+
+/** Removes the rows of an application, by the columns with its id. Resolves to a function that puts them back. */
+async function hide(file: string, id: string, columns: Readonly<Record<string, string>>): Promise<() => Promise<void>> {
+  const kept: (readonly [table: string, row: object])[] = [];
+  await tamperFile(file, (connection) => {
+    connection.exec('PRAGMA foreign_keys = OFF');
+    for (const [table, column] of Object.entries(columns)) {
+      const of = `FROM ${table} WHERE ${column} = ?`;
+      const rows = connection.prepare<[Buffer], object>(`SELECT * ${of}`).all(bytesOf(id));
+      kept.push(...rows.map((row) => [table, row] as const));
+      connection.prepare<[Buffer]>(`DELETE ${of}`).run(bytesOf(id));
+    }
+  });
+  return () =>
+    tamperFile(file, (connection) => {
+      // A later row may have the number of a removed key.
+      for (const [table, row] of kept)
+        insertRow(connection, table, { ...row, ...(table === 'application_key' && { application_key: null }) });
+    });
+}
+
 describe('a vault that is open', () => {
   const CHANGES: Readonly<Record<string, readonly [operation: OperationId, answer: object]>> = {
     'whose key was regenerated': ['regenerateApplicationKey', UNKNOWN_KEY],
@@ -55,29 +84,16 @@ describe('a vault that is open', () => {
   };
 
   it.each(Object.entries(CHANGES))(
-    'refuses an application %s by another process',
-    async (_what, [operation, answer]) => {
-      const vault = await fileVault(1);
-      const one = await opened(vault.file);
-      const made = await application(one, vault);
-      expect(await read(one, made.key)).toMatchObject(OK);
-      await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
-      expect(await read(one, made.key)).toMatchObject(answer);
-      expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    },
-  );
-
-  it.each(Object.entries(CHANGES))(
     'refuses an application %s, with its counters and row put back',
     async (_what, [operation]) => {
       const vault = await fileVault(1);
-      const one = await opened(vault.file);
-      const made = await application(one, vault);
+      const one = await openedVault(vault.file);
+      const made = await newApplication(one, vault.management);
       await read(one, made.key);
       const before = await keepRows(vault.file);
-      const kept = await counters(vault.file);
-      await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
-      await putBackCounters(vault.file, kept);
+      const putCountersBack = await keepCounters(vault.file);
+      await callOnce(vault, vault.management, operation, { id: made.id });
+      await putCountersBack();
       expect(await read(one, made.key)).toMatchObject(UNKNOWN_KEY);
       await putBack(vault.file, before, ['application', 'application_key']);
       expect(await read(one, made.key)).toMatchObject(REFUSED);
@@ -87,112 +103,78 @@ describe('a vault that is open', () => {
 
   it('uses the changed tenant and its new keys in the next call', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
-    await withVault(vault.file, (other) =>
-      callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
-    );
+    await callOnce(vault, vault.management, 'updateTenant', { body: { name: 'new' } });
     expect(await callVault(one, vault.management, 'getTenant')).toMatchObject({ body: { name: 'new' } });
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    await admin.rotate({ master: true, indexes: true });
-    await admin.close();
+    await withAdmin(vault.file, (admin) => admin.rotate({ master: true, indexes: true }));
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    await withVault(vault.file, (other) => callVault(other, vault.management, 'deleteTenant'));
+    await callOnce(vault, vault.management, 'deleteTenant');
     expect(await read(one, vault.apiKey)).toMatchObject(UNKNOWN_KEY);
   });
 
   it('goes on after a prune of all that it knew', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    const { archiveFile } = await import('../../src/cli/files/archive-file.ts');
-    await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
-    await admin.close();
+    await prune(vault);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
     const patch = { id: 'token-0', body: { metadata: { n: '1' } } };
     expect(await callVault(one, vault.apiKey, 'updateToken', patch)).toMatchObject(OK);
-    expect(await application(one, vault)).toMatchObject({ id: expect.any(String) });
-    expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+    expect(await newApplication(one, vault.management)).toMatchObject({ id: expect.any(String) });
+    expect((await doctor(vault.file)).findings).toEqual([]);
   });
 
   it.each([['regenerateApplicationKey'], ['updateApplication', 'regenerateApplicationKey']] as const)(
     'refuses an API key that was hidden while it was replaced, after %s',
     async (...operations) => {
       const vault = await fileVault(1);
-      const one = await opened(vault.file);
-      const made = await application(one, vault);
-      const before = await keepRows(vault.file);
-      const bytes = Buffer.from(made.id.replaceAll('-', ''), 'hex');
-      await tamperFile(vault.file, (connection) =>
-        connection.prepare<[Buffer]>('DELETE FROM application_key WHERE application_id = ?').run(bytes),
-      );
+      const one = await openedVault(vault.file);
+      const made = await newApplication(one, vault.management);
+      const putRowsBack = await hide(vault.file, made.id, { application_key: 'application_id' });
       for (const operation of [...operations, 'updateApplication'] as const) {
         const body = operation === 'updateApplication' ? { name: 'b', rules: [RULE] } : undefined;
         const changed = await callVault(one, vault.management, operation, { id: made.id, ...(body && { body }) });
         expect(changed).toMatchObject(OK);
       }
-      await tamperFile(vault.file, (connection) => {
-        const rows = before.find(({ table }) => table === 'application_key')?.rows as readonly Record<string, Buffer>[];
-        for (const { application_key: _number, ...row } of rows) {
-          if (row['application_id']?.equals(bytes)) insertRow(connection, 'application_key', row);
-        }
-      });
+      await putRowsBack();
       expect(await read(one, made.key)).toMatchObject(REFUSED);
-      expect(await read(await opened(vault.file), made.key)).toMatchObject(REFUSED);
+      expect(await read(await openedVault(vault.file), made.key)).toMatchObject(REFUSED);
       const listed = await callVault(one, vault.management, 'listApplicationKeys', { id: made.id });
       expect(listed.body).toHaveLength(1);
-      const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
+      const { findings } = await doctor(vault.file);
       expect(findings).toMatchObject([{ table: 'application_key', what: expect.stringContaining('was replaced') }]);
     },
   );
 
   it('refuses an expiring application that was hidden while the key that created it was deleted', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
-    const body = { name: 'b', type: 'private', rules: [RULE], can_create_expiring_applications: true };
-    const { id } = (await callVault(one, vault.management, 'createApplication', { body })).body as { id: string };
-    const made = (await callVault(one, vault.management, 'createApplicationKey', { id })).body as Record<
-      string,
-      string
-    >;
-    const child = (
-      await callVault(one, made['key'] ?? '', 'createApplication', {
-        body: { name: 'c', type: 'expiring', permissions: ['token:read'] },
-      })
-    ).body as { id: string; key: string };
+    const one = await openedVault(vault.file);
+    const flag = { can_create_expiring_applications: true };
+    const { id } = await newApplication(one, vault.management, { rules: [RULE], ...flag });
+    const made: Readonly<Record<'id' | 'key', string>> = (
+      await callVault(one, vault.management, 'createApplicationKey', { id })
+    ).body;
+    const child = await newApplication(one, made.key, { type: 'expiring', permissions: ['token:read'] });
     expect(await read(one, child.key)).toMatchObject(OK);
-    const before = await keepRows(vault.file);
-    const ofChild = { application: 'id', application_key: 'application_id' };
-    const bytes = Buffer.from(child.id.replaceAll('-', ''), 'hex');
-    await tamperFile(vault.file, (connection) => {
-      connection.exec('PRAGMA foreign_keys = OFF');
-      for (const [table, column] of Object.entries(ofChild)) {
-        connection.prepare<[Buffer]>(`DELETE FROM ${table} WHERE ${column} = ?`).run(bytes);
-      }
-    });
-    const params = { id, key_id: made['id'] ?? '' };
+    const putRowsBack = await hide(vault.file, child.id, { application: 'id', application_key: 'application_id' });
+    const params = { id, key_id: made.id };
     await callVault(one, vault.management, 'deleteApplicationKey', { params });
-    await tamperFile(vault.file, (connection) => {
-      for (const [table, column] of Object.entries(ofChild)) {
-        const rows = before.find((one) => one.table === table)?.rows as readonly Record<string, Buffer>[];
-        for (const row of rows) if (row[column]?.equals(bytes)) insertRow(connection, table, row);
-      }
-    });
+    await putRowsBack();
     expect(await read(one, child.key)).toMatchObject(UNKNOWN_KEY);
-    expect(await read(await opened(vault.file), child.key)).toMatchObject(UNKNOWN_KEY);
+    expect(await read(await openedVault(vault.file), child.key)).toMatchObject(UNKNOWN_KEY);
   });
 
   it('follows a commit of more rows than a read has, also from its start on', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     await read(one, vault.apiKey);
     const { store, audit, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
     const event = { action: 'getToken', status: 200, tenant_id: vault.tenantId, entities: ['token-0'] } as const;
     await store.appendAudit(Array.from({ length: 1100 }, () => audit.draft(event)));
     await close();
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    expect(await read(await opened(vault.file), vault.apiKey)).toMatchObject(OK);
+    expect(await read(await openedVault(vault.file), vault.apiKey)).toMatchObject(OK);
   });
 
   it('gives no stamp to records that were read before their tenant changed', async () => {
@@ -202,9 +184,7 @@ describe('a vault that is open', () => {
     await follower.follow();
     const { sequence } = follower.known();
     expect(follower.stampOf(vault.tenantId, sequence, [])).toMatchObject({ tenant_id: vault.tenantId });
-    await withVault(vault.file, (other) =>
-      callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
-    );
+    await callOnce(vault, vault.management, 'updateTenant', { body: { name: 'new' } });
     await follower.follow();
     expect(() => follower.stampOf(vault.tenantId, sequence, [])).toThrow('write_conflict');
     await close();
@@ -219,7 +199,7 @@ describe('a vault that is open', () => {
 
   it.each(Object.entries(ALTERED))('refuses every call on an audit %s', async (_what, sql) => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     for (const key of [vault.apiKey, vault.management]) await callVault(one, key, 'listTokens');
     await tamperFile(vault.file, (connection) => connection.exec(sql));
     for (const _ of [1, 2]) expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
@@ -227,29 +207,14 @@ describe('a vault that is open', () => {
 
   it('refuses every call after a new row that is not what a process wrote', async () => {
     const vault = await fileVault(1);
-    const one = await opened(vault.file);
-    await application(one, vault);
+    const one = await openedVault(vault.file);
+    await newApplication(one, vault.management);
     await read(one, vault.apiKey);
     // An older authority row behind the end, linked as a process links it.
     await rewriteAudit(vault.file, (rows) => [...rows, ...rows.slice(0, 1)]);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 });
-
-async function counters(file: string): Promise<readonly object[]> {
-  let rows: readonly object[] = [];
-  await tamperFile(file, (connection) => {
-    rows = connection.prepare<[], object>('SELECT * FROM counter').all();
-  });
-  return rows;
-}
-
-async function putBackCounters(file: string, rows: readonly object[]): Promise<void> {
-  await tamperFile(file, (connection) => {
-    connection.exec('DELETE FROM counter');
-    for (const row of rows) insertRow(connection, 'counter', row);
-  });
-}
 
 describe('a vault that is opened', () => {
   it.each([
@@ -261,34 +226,32 @@ describe('a vault that is opened', () => {
     const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
     const before = await keepRows(vault.file);
     await admin.addSlot({ kind: 'key_file', key: new Uint8Array(32).fill(9) }, { allowWeak: false });
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'updateTenant', { body: { name: 'new' } }));
+    await callOnce(vault, vault.management, 'updateTenant', { body: { name: 'new' } });
     await admin.rotate({ master: false, indexes: false });
     await admin.close();
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
     await putBack(vault.file, before, restored);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
   it('refuses the tenant when a destroyed key was put back', async () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    await admin.rotate({ master: false, indexes: false });
-    await admin.close();
+    await withAdmin(vault.file, (admin) => admin.rotate({ master: false, indexes: false }));
     const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
     await tamperFile(vault.file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
   it('refuses only the application that was put back', async () => {
     const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     const before = await keepRows(vault.file);
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
+    await callOnce(vault, vault.management, 'deleteApplication', { id: made.id });
     await putBack(vault.file, before, ['application', 'application_key']);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
     const listed = await callVault(one, vault.management, 'updateApplication', {
@@ -300,15 +263,15 @@ describe('a vault that is opened', () => {
 
   it('refuses only the application whose id has another length', async () => {
     const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     await tamperFile(vault.file, (connection) => {
       const key = connection.prepare("UPDATE application SET id = CAST(id || '0' AS BLOB) WHERE hex(id) = ?");
       expect(key.run(made.id.replaceAll('-', '').toUpperCase()).changes).toBe(1);
     });
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, made.key)).not.toMatchObject(OK);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    const { findings } = await checkVaultFile({ file: vault.file, credential: CREDENTIAL });
+    const { findings } = await doctor(vault.file);
     expect(findings.filter(({ id }) => id === made.id)).toEqual([
       { table: 'application', id: made.id, what: expect.stringContaining('has no row') },
     ]);
@@ -316,9 +279,9 @@ describe('a vault that is opened', () => {
 
   it('refuses the application whose last entry was removed, with the rows linked again', async () => {
     const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => application(one, vault));
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
     await rewriteAudit(vault.file, (rows) => rows.slice(0, -1));
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, made.key)).toMatchObject(REFUSED);
     expect(await read(one, vault.apiKey)).toMatchObject(OK);
   });
@@ -331,9 +294,9 @@ describe('a vault that is opened', () => {
     ['without an authority row that a later row names', (rows) => rows.filter((_, index) => index !== 2)],
   ])('refuses every call with an audit %s', async (_what, change) => {
     const vault = await fileVault(1);
-    await withVault(vault.file, (one) => application(one, vault));
+    await withVault(vault.file, (one) => newApplication(one, vault.management));
     await rewriteAudit(vault.file, change);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
@@ -341,7 +304,7 @@ describe('a vault that is opened', () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);
     await withVault(vault.file, async (one) => {
-      await application(one, vault);
+      await newApplication(one, vault.management);
       const create = () => callVault(one, vault.apiKey, 'createToken', { body: { type: 'token', data: 1 } });
       for (const { status } of [await create(), await create()]) expect(status).toBe(201);
     });
@@ -353,30 +316,29 @@ describe('a vault that is opened', () => {
       connection.exec(`DELETE FROM audit WHERE sequence = ${later.sequence}`);
       insertRow(connection, 'audit', { ...older, sequence: later.sequence, link: later.link });
     });
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 
   it('after a prune, closes the tenant if no entry names the record that was put back', async () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);
-    const made = await withVault(vault.file, (one) => application(one, vault));
-    await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
-    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
-    const { archiveFile } = await import('../../src/cli/files/archive-file.ts');
-    await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
-    await admin.close();
+    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
+    await callOnce(vault, vault.management, 'regenerateApplicationKey', { id: made.id });
+    await prune(vault);
     expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
     await putBack(vault.file, before, ['application', 'application_key']);
-    const one = await opened(vault.file);
+    const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
   });
 });
 
 it('two processes that change applications at the same time keep one digest', async () => {
   const vault = await fileVault(1);
-  const vaults = await Promise.all([opened(vault.file), opened(vault.file), opened(vault.file)]);
-  const made = await Promise.all(Array.from({ length: 30 }, (_, n) => application(vaults[n % 3] as Vault, vault)));
+  const vaults = await Promise.all([openedVault(vault.file), openedVault(vault.file), openedVault(vault.file)]);
+  const made = await Promise.all(
+    Array.from({ length: 30 }, (_, n) => newApplication(vaults[n % 3] as Vault, vault.management)),
+  );
   await Promise.all(
     made.slice(10).map(({ id }, n) => {
       const operation = n % 2 === 0 ? 'deleteApplication' : 'regenerateApplicationKey';
@@ -384,7 +346,7 @@ it('two processes that change applications at the same time keep one digest', as
     }),
   );
   for (const one of vaults) expect(await read(one, made[0]?.key ?? '')).toMatchObject(OK);
-  const again = await opened(vault.file);
+  const again = await openedVault(vault.file);
   for (const { key } of made.slice(0, 10)) expect(await read(again, key)).toMatchObject(OK);
-  expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+  expect((await doctor(vault.file)).findings).toEqual([]);
 });

@@ -1,11 +1,9 @@
 import { expect, it } from 'vitest';
 import type { Keyring } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { openCore } from './core-fixture.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { openCore, tenantsWith } from './core-fixture.ts';
+import { callVault, doctor, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 it.each<[string, (vault: Vault) => Promise<unknown>]>([
   ['create a tenant', (vault) => vault.createTenant('later')],
@@ -14,31 +12,25 @@ it.each<[string, (vault: Vault) => Promise<unknown>]>([
 ])('an open vault can %s after another process replaced the master key', async (_, use) => {
   const { file, apiKey } = await fileVault(1);
   await withVault(file, async (vault) => {
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ indexes: true, master: true });
-    await admin.close();
+    await withAdmin(file, (admin) => admin.rotate({ indexes: true, master: true }));
     expect(await use(vault)).toBeTruthy();
     expect((await callVault(vault, apiKey, 'getToken', { id: 'token-0' })).status).toBe(200);
   });
-  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+  expect(await doctor(file)).toMatchObject({ ok: true, findings: [] });
 });
 
 it('a call is repeated with newer keys when a rotation overtakes it', async () => {
   let isStale = false;
+  const throwing = tenantsWith(({ open }) => ({
+    open(context, sealed) {
+      if (isStale && context.table === 'token') throw new Problem('integrity_failure');
+      return open(context, sealed);
+    },
+  }));
   const keyringOf = (keyring: Keyring): Keyring => ({
-    ...keyring,
+    ...throwing(keyring),
     async refresh() {
       isStale = false;
-    },
-    openTenant: (...tenant) => {
-      const own = keyring.openTenant(...tenant);
-      return {
-        ...own,
-        open(context, sealed) {
-          if (isStale && context.table === 'token') throw new Problem('integrity_failure');
-          return own.open(context, sealed);
-        },
-      };
     },
   });
   const core = await openCore({ keyringOf });

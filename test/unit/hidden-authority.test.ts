@@ -1,8 +1,7 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { bytesOf, callVault, fileVault, newApplication, openedVault } from './vault-admin-fixture.ts';
 
 // A row that somebody hides while an application or a key is deleted could be put back afterwards. So a call does not answer
 // 404 while the audit knows the record.
@@ -41,28 +40,22 @@ const ROWS: readonly (readonly [edit: string, operation: OperationId, status: nu
   ['', 'listApplications', 200],
 ];
 
-const bytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
-
 it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
   const { file, management } = await fileVault(0);
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  onTestFinished(() => vault.close());
+  const vault = await openedVault(file);
   const call = (name: OperationId, parts = {}) => callVault(vault, management, name, parts);
   const body = { name: 'a', permissions: ['token:read'] };
-  const made: { readonly body: { readonly id: string } } = await call('createApplication', {
-    body: { ...body, type: 'private' },
-  });
-  const { id } = made.body;
+  const { id } = await newApplication(vault, management, body);
   const keys: { readonly body: readonly { readonly id: string }[] } = await call('listApplicationKeys', { id });
   const key = keys.body[0]?.id ?? '';
   let details: unknown;
   await tamperFile(file, (connection) => {
-    details = connection.prepare('SELECT details FROM application WHERE id = ?').pluck().get(bytes(id));
+    details = connection.prepare('SELECT details FROM application WHERE id = ?').pluck().get(bytesOf(id));
   });
   await call('updateApplication', { id, body });
   await tamperFile(file, (connection) => {
     if (edit === '') return;
-    const values = Object.entries({ id: bytes(id), key: bytes(key), details });
+    const values = Object.entries({ id: bytesOf(id), key: bytesOf(key), details });
     const used = values.filter(([name]) => new RegExp(`\\$${name}\\b`).test(edit));
     expect(connection.prepare(edit).run(Object.fromEntries(used)).changes).toBe(1);
   });
@@ -79,16 +72,10 @@ it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
 
 it('an application or a key that was deleted is a 404, and so is the key of another application', async () => {
   const { file, management } = await fileVault(0);
-  const vault = await openFileVault({ file, credential: CREDENTIAL });
-  onTestFinished(() => vault.close());
+  const vault = await openedVault(file);
   const call = async (name: OperationId, parts = {}) => (await callVault(vault, management, name, parts)).status;
-  const make = async (): Promise<string> =>
-    (
-      await callVault(vault, management, 'createApplication', {
-        body: { name: 'a', type: 'private', permissions: ['token:read'] },
-      })
-    ).body['id'];
-  const [id, other] = [await make(), await make()];
+  const make = () => newApplication(vault, management, { permissions: ['token:read'] });
+  const [{ id }, { id: other }] = [await make(), await make()];
   const keys: { readonly body: readonly { readonly id: string }[] } = await callVault(
     vault,
     management,

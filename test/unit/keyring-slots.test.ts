@@ -144,11 +144,6 @@ describe('an altered slot with a valid checksum', () => {
 });
 
 describe('slots', () => {
-  test('are listed without a key', () => {
-    expect(listSlots(keyHeader)).toEqual([{ slot: 0, kind: 'key_file', created_at: NOW }]);
-    expect(listSlots(passphraseHeader)).toEqual([{ slot: 0, kind: 'passphrase', created_at: NOW }]);
-  });
-
   test('can be added and removed without changing the master key', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW + 5 });

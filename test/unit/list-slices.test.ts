@@ -3,7 +3,7 @@ import { MAX_TOTAL } from '../../src/contract/page.ts';
 import type { Store, TokenCondition, VaultHeader } from '../../src/core/ports.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
 import { openTestStore } from '../test-store.ts';
-import { type Core, DAY, openCore, rule } from './core-fixture.ts';
+import { type Core, openCore, partOfSegment, rule } from './core-fixture.ts';
 import { openStore, temporaryVault } from './store-sqlite-fixture.ts';
 
 /** A slice that a read requested, with its turn of the event loop. */
@@ -67,13 +67,6 @@ function pageOf({ bodyText = '' }: { readonly bodyText?: string | undefined }) {
 const limits = (slices: readonly Slice[]) => slices.map(({ limit }) => limit);
 const turnsOf = (slices: readonly Slice[]) => new Set(slices.map(({ turn }) => turn)).size;
 
-async function expiringKey({ clock, manage }: Core): Promise<string> {
-  const conditions = [{ attribute: 'container', operator: 'starts_with', value: '/q' }];
-  const expires_at = new Date(clock.now() + DAY / 2).toISOString();
-  const body = { name: 'part', type: 'expiring', rules: [rule({ container: undefined, conditions })], expires_at };
-  return String((await manage('createApplication', { body })).at('key'));
-}
-
 describe('a page that the store does not find at once', () => {
   it('is found by a walk: 100 tokens in the first turn, 1,000 in each later one', async () => {
     const { core, slices } = await openLarge();
@@ -106,7 +99,7 @@ describe('a page that the store does not find at once', () => {
   it('is found by scans of 200 tokens for a rule on a part of a segment', async () => {
     const { core, slices } = await openLarge();
     await fill(core, 450);
-    const key = await expiringKey(core);
+    const key = await partOfSegment(core);
     slices.length = 0;
     expect(pageOf(await list(core, key, 'size=100&page=5')).ids).toHaveLength(50);
     expect([limits(slices), turnsOf(slices)]).toEqual([[200, 200, 200], 3]);

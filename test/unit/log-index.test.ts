@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
-import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { resetVault } from '../../src/vault/admin.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, doctor, fileVault, withAdmin } from './vault-admin-fixture.ts';
 
 const open = (file: string) => openFileVault({ file, credential: CREDENTIAL });
-const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+const findingsOf = async (file: string) => (await doctor(file)).findings;
 
 it('two processes can complete the log index at the same time', async () => {
   const { file, apiKey, management } = await fileVault(150);
@@ -36,9 +35,7 @@ it('the log index stays valid after a reset and a rotation', async () => {
     );
   };
   expect(await history()).toEqual(['getToken', 'createToken']);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ tenantId: undefined, indexes: true, master: true });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ tenantId: undefined, indexes: true, master: true }));
   expect(await history()).toEqual(['getToken', 'getToken', 'createToken']);
   await resetVault({ file, credential: CREDENTIAL }, undefined);
   // Deleted tokens keep their history. A read of one leaves no entry at this level.

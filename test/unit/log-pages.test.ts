@@ -1,10 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createAudit } from '../../src/core/audit/audit.ts';
-import { createFollower } from '../../src/core/audit/follower.ts';
 import type { LogPosition } from '../../src/core/audit/log-position.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { openTestStore } from '../test-store.ts';
+import { openTestAudit } from './audit-fixture.ts';
 import { type Core, openCore } from './core-fixture.ts';
 
 type Listed = { readonly data: readonly { readonly id: string }[]; readonly next: string | undefined };
@@ -52,17 +49,7 @@ const TENANT = '22222222-2222-4222-8222-222222222222';
 
 /** Returns a log of this many reads, of which the first and the last are of the token `rare`. */
 async function openLog(reads: number) {
-  const clock = { now: () => 1_700_000_000_000, cutoff: () => 1_700_000_000_000, settled: () => 0 };
-  const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-  const store = await openTestStore(header);
-  const audit = createAudit({
-    store,
-    keyring,
-    follower: createFollower({ store, keyring }),
-    clock,
-    level: 'all',
-    strict: true,
-  });
+  const { keyring, store, audit } = await openTestAudit();
   const read = (id: string) =>
     audit.draft({ action: 'getToken', status: 200, application_id: TENANT, tenant_id: TENANT, entities: [id] });
   await store.appendAudit([read('rare')]);

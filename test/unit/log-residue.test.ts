@@ -62,7 +62,7 @@ describe('the log of an idle file', () => {
     const killed = await openStore(file);
     const { id } = await addTenant(killed);
     const { full } = await addToken(killed, id, { id: 'gone' });
-    const left = join(await temporaryFolder(), 'vault.db');
+    const left = join(temporaryFolder(), 'vault.db');
     for (const end of ['', '-wal']) copyFileSync(file + end, left + end);
     const store = await openStore(left);
     // The opening may have moved the log into the file.

@@ -4,26 +4,23 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import { backUpVault, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { backUpVault, compactVault, restoreVault } from '../../src/vault/admin.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 fakeableTimers();
 
 const DAY = 86_400_000;
-const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
-
-async function withAdmin<T>(file: string, work: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>) {
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  try {
-    return await work(admin);
-  } finally {
-    await admin.close();
-  }
-}
 
 const archiveIn = ({ folder }: FileVault, name: string) => archiveFile('--archive', join(folder, name));
 

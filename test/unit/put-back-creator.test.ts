@@ -1,31 +1,14 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
-import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { callOnce, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
-
-async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promise<T> {
-  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined });
-  try {
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
-}
-
-const patch = (file: string, apiKey: string, id = 'token-0') =>
-  used(file, (vault) => callVault(vault, apiKey, 'updateToken', { id, body: { metadata: { n: '1' } } }));
-
-const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
 
 it('an expiring application is rejected when the row of its creator was put back', async () => {
   const { file, management } = await fileVault(0);
   const call = (apiKey: string, operation: OperationId, parts: { id?: string; body?: object } = {}) =>
-    used(file, (vault) => callVault(vault, apiKey, operation, parts));
+    callOnce({ file }, apiKey, operation, parts);
   const parent = {
     name: 'parent',
     type: 'private',
@@ -59,7 +42,7 @@ it.each([
   ['tenant', 'updateTenant', { name: 'renamed' }],
 ] as const)('a running vault refuses a %s that was put back', async (table, operation, body) => {
   const { file, management } = await fileVault(0);
-  await used(file, async (vault) => {
+  await withVault(file, async (vault) => {
     const first = { name: 'a', type: 'private', permissions: ['token:read'] };
     const made = await callVault(vault, management, 'createApplication', { body: first });
     const { id, key }: { readonly id: string; readonly key: string } = made.body;
@@ -70,36 +53,4 @@ it.each([
     // The vault has not seen this key before.
     expect(await callVault(vault, key, 'listTokens')).toMatchObject(REFUSED);
   });
-});
-
-it.each([
-  [
-    'removed',
-    "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
-    'audit',
-    '4',
-    /has no row in the index of the audit/,
-  ],
-  ['added', 'INSERT INTO audit_index VALUES (zeroblob(16), 4)', 'audit_index', '', /without an entry/],
-  [
-    'added after its end',
-    'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
-    'audit_index',
-    '',
-    /beyond its own end/,
-  ],
-  [
-    'covered, although it does not exist',
-    "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
-    'audit_index',
-    '',
-    /beyond the end of the audit/,
-  ],
-] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
-  const { file, apiKey } = await fileVault(3);
-  await used(file, (vault) => vault.sweep());
-  await patch(file, apiKey);
-  expect(await findingsOf(file)).toEqual([]);
-  await tamperFile(file, (connection) => connection.exec(sql));
-  expect(await findingsOf(file)).toContainEqual({ table, id, what: expect.stringMatching(what) });
 });

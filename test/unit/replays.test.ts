@@ -71,20 +71,6 @@ describe('a retry of a change on tokens', () => {
     await twice(core.key, 'tokenize', { bodyText });
   });
 
-  it('shows the token as it is now', async () => {
-    const first = await core.own('createToken', keyed());
-    const id = String(first.at('id'));
-    await core.own('updateToken', { id, body: { data: 'two', metadata: { k: 'w' } } });
-    const again = await core.own('createToken', keyed());
-    expect([again.status, again.replayed]).toEqual([201, true]);
-    expect([again.at('data'), again.at('metadata'), again.at('id')]).toEqual(['two!', { k: 'w' }, id]);
-    const patch = keyed({ id, body: { data: 'three' } }, 'patch');
-    await core.own('updateToken', patch);
-    await core.own('updateToken', { id, body: { data: 'four' } });
-    expect((await core.own('updateToken', patch)).at('data')).toBe('four');
-    expect((await core.own('getToken', { id })).at('data')).toBe('four');
-  });
-
   it('follows the rules of now', async () => {
     const { key, govern } = await made({});
     const id = String((await core.call(key, 'createToken', keyed())).at('id'));

@@ -1,19 +1,24 @@
 import { expect, it } from 'vitest';
 import { resetVault } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
 import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callOnce,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const reset = (file: string, tenantId?: string) => resetVault({ file, credential: CREDENTIAL }, tenantId);
-const check = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
 
 const create = ({ file, apiKey }: FileVault, data: string) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body: { id: 'one', type: 'token', data } }));
-const read = ({ file, apiKey }: FileVault) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'getToken', { id: 'one' }));
+  callOnce({ file }, apiKey, 'createToken', { body: { id: 'one', type: 'token', data } });
+const read = ({ file, apiKey }: FileVault) => callOnce({ file }, apiKey, 'getToken', { id: 'one' });
 
 it('a reset removes all tokens of a tenant from the file and frees their ids', async () => {
   const { file, apiKey, management, tenantId } = await fileVault(4);
@@ -28,7 +33,7 @@ it('a reset removes all tokens of a tenant from the file and frees their ids', a
     const again = { body: { id: 'token-3', type: 'token', data: 3 } };
     expect((await callVault(vault, apiKey, 'createToken', again)).status).toBe(201);
   });
-  expect(await check(file)).toMatchObject({ ok: true });
+  expect(await doctor(file)).toMatchObject({ ok: true });
   await expect(reset(file, '00000000-0000-4000-8000-000000000000')).rejects.toMatchObject({ code: 'not_found' });
 });
 
@@ -54,10 +59,10 @@ it.each([
   // The new token has the id and the revision of the old one.
   await create(vault, 'new');
   expect(await read(vault)).toMatchObject({ status: 200, body: { data: 'new' } });
-  expect(await check(vault.file)).toMatchObject({ ok: true });
+  expect(await doctor(vault.file)).toMatchObject({ ok: true });
   await putBack(vault.file, before, TOKENS);
   expect(await read(vault)).toMatchObject({ status: 500 });
-  expect((await check(vault.file)).findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'one' }));
+  expect((await doctor(vault.file)).findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'one' }));
 });
 
 it.each(['addTenantKey', 'removeAllTokens'] as const)(
@@ -71,7 +76,7 @@ it.each(['addTenantKey', 'removeAllTokens'] as const)(
     await expect(resetTokens({ ...opened, store }, undefined)).rejects.toThrow('killed');
     await opened.close();
     expect(await read(vault)).toMatchObject({ status: 200, body: { data: 'old' } });
-    expect(await check(vault.file)).toMatchObject({ ok: true });
+    expect(await doctor(vault.file)).toMatchObject({ ok: true });
     await reset(vault.file);
     await create(vault, 'new');
     await putBack(vault.file, before, TOKENS);

@@ -1,14 +1,19 @@
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
 import { type Beside, storeBeside } from './rotate-beside-fixture.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callVault,
+  doctor,
+  fileVault,
+  openedForKeyHolder,
+  openedVault,
+  withAdmin,
+} from './vault-admin-fixture.ts';
 
 /** The number of tokens that the other process creates after each write of the rotation. */
 const CREATED = 40;
@@ -18,8 +23,7 @@ const MAX_OPENED = 3;
 async function beside() {
   const vault = await fileVault(120);
   const { file, folder, tenantId, apiKey } = vault;
-  const other = await openFileVault({ file, credential: CREDENTIAL });
-  onTestFinished(() => other.close());
+  const other = await openedVault(file);
   const create = async () => {
     for (let n = 0; n < CREATED; n += 1) {
       const body = { type: 'token', data: n };
@@ -37,19 +41,16 @@ async function beside() {
 
   /** Opens the file for a rotation or a reset. */
   async function holder(work: Partial<Beside> = {}) {
-    const opened = await openFileForKeyHolder({ file, credential: CREDENTIAL });
-    onTestFinished(() => opened.close());
+    const opened = await openedForKeyHolder(file);
     const { store, opened: rows } = storeBeside(opened.store, { afterWrite: create, ...work });
     return { parts: { ...opened, store, yieldToLoop: async () => undefined }, rows };
   }
 
-  const expectSound = async () =>
-    expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+  const expectSound = async () => expect(await doctor(file)).toMatchObject({ ok: true, findings: [] });
   /** Replaces the master key, and the keys of a new tenant. */
   async function replaceMasterKey(): Promise<void> {
     const { tenant } = await other.createTenant('other');
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ tenantId: tenant.id, indexes: false, master: true }).finally(admin.close);
+    await withAdmin(file, (admin) => admin.rotate({ tenantId: tenant.id, indexes: false, master: true }));
   }
 
   return { tenantId, holder, prune, replaceMasterKey, expectSound };

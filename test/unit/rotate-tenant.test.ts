@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
 import { createFollower, type Follower } from '../../src/core/audit/follower.ts';
@@ -9,17 +8,11 @@ import { checkVault } from '../../src/vault/checks/check-vault.ts';
 import { headerEvent } from '../../src/vault/keys/header-event.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
 import { composeVault } from '../../src/vault/vault.ts';
-import { checkedClient } from '../checked-client.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { openTestStore } from '../test-store.ts';
+import { RULE as ALL, type Answer, callVault } from './vault-admin-fixture.ts';
 
-const RULE = {
-  description: 'all',
-  priority: 1,
-  container: '/general/',
-  transform: 'reveal',
-  permissions: ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete'],
-};
+const RULE = { ...ALL, container: '/general/', permissions: [...ALL.permissions, 'token:search'] };
 
 describe('rotation', () => {
   const clock = steppingClock();
@@ -28,7 +21,7 @@ describe('rotation', () => {
   let follower: Follower;
   let audit: Audit;
   let tenant: string;
-  let call: (operation: OperationId, parts?: object, key?: string) => Promise<{ status: number; body: never }>;
+  let call: (operation: OperationId, parts?: Parameters<typeof callVault>[3], key?: string) => Promise<Answer>;
   let management: string;
 
   beforeEach(async () => {
@@ -45,20 +38,8 @@ describe('rotation', () => {
     const created = await vault.createTenant('test');
     tenant = created.tenant.id;
     management = created.application.key ?? '';
-    const client = checkedClient(directClient(vault));
     let apiKey = management;
-    call = async (operation, parts = {}, key = apiKey) => {
-      const { id, body, query = [] } = parts as { id?: string; body?: object; query?: [string, string][] };
-      const reply = await client.call({
-        operation,
-        apiKey: key,
-        mediaType: operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json',
-        params: id === undefined ? {} : { id },
-        query,
-        bodyText: body && JSON.stringify(body),
-      });
-      return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
-    };
+    call = (operation, parts, key = apiKey) => callVault(vault, key, operation, parts);
     const application = await call('createApplication', { body: { name: 'a', type: 'private', rules: [RULE] } });
     apiKey = application.body['key'];
   });
@@ -176,11 +157,10 @@ describe('rotation', () => {
     const { body } = await create('x');
     const id = body['id'];
     // Run a whole rotation between authentication and the handler's own read, as another process could.
-    const slow = (
+    async function slow(
       name: 'findToken' | 'insertToken' | 'replaceToken' | 'insertApplication',
       act: () => Promise<unknown>,
-    ) => interrupted(name, act);
-    async function interrupted(name: keyof Store, act: () => Promise<unknown>): Promise<unknown> {
+    ): Promise<unknown> {
       const original = store[name] as (...words: unknown[]) => unknown;
       let once = true;
       Object.assign(store, {

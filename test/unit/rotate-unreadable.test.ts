@@ -1,44 +1,30 @@
 import { expect, it } from 'vitest';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 // A rotation destroys a key only if every record opens under the others. Each edit hides a record from the search for
 // records under the old key.
 
+const under = (table: string, where = `${table} = 1`) => {
+  return (key: number) => `UPDATE ${table} SET key_id = ${key} WHERE ${where}`;
+};
+const [application, key] = [under('application'), under('application_key')];
+const token = (id: number) => `${under('token', 'true')(id)}; ${under('counter', 'type > 0')(id)}`;
+const row = (number: string) =>
+  `PRAGMA foreign_keys = OFF; UPDATE token SET token = ${number}; UPDATE token_index SET token = ${number}`;
+
 const EDITS: readonly (readonly [what: string, edit: string, repair: string])[] = [
-  [
-    'an application under the key that comes next',
-    'UPDATE application SET key_id = 3 WHERE application = 1',
-    'UPDATE application SET key_id = 1 WHERE application = 1',
-  ],
-  [
-    'an application under an unknown key',
-    'UPDATE application SET key_id = 1000 WHERE application = 1',
-    'UPDATE application SET key_id = 1 WHERE application = 1',
-  ],
-  [
-    'an API key under the key that comes next',
-    'UPDATE application_key SET key_id = 3 WHERE application_key = 1',
-    'UPDATE application_key SET key_id = 1 WHERE application_key = 1',
-  ],
-  [
-    'a token under the key that comes next, with its counter',
-    'UPDATE token SET key_id = 3; UPDATE counter SET key_id = 3 WHERE type > 0',
-    'UPDATE token SET key_id = 1; UPDATE counter SET key_id = 1 WHERE type > 0',
-  ],
-  [
-    'a token with a row number that the vault never assigns',
-    'PRAGMA foreign_keys = OFF; UPDATE token SET token = 1152921504606846977; UPDATE token_index SET token = 1152921504606846977',
-    'PRAGMA foreign_keys = OFF; UPDATE token SET token = 1; UPDATE token_index SET token = 1',
-  ],
+  ['an application under the key that comes next', application(3), application(1)],
+  ['an application under an unknown key', application(1000), application(1)],
+  ['an API key under the key that comes next', key(3), key(1)],
+  ['a token under the key that comes next, with its counter', token(3), token(1)],
+  ['a token with a row number that the vault never assigns', row('1152921504606846977'), row('1')],
 ];
 
 it.each(EDITS)('%s keeps its key', async (_what, edit, repair) => {
   const { file, management, apiKey } = await fileVault(1);
   await tamperFile(file, (connection) => void connection.exec(edit));
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  const rotated = admin.rotate({ master: false, indexes: false }).finally(admin.close);
+  const rotated = withAdmin(file, (admin) => admin.rotate({ master: false, indexes: false }));
   expect(await rotated).toMatchObject({ damaged: [expect.any(String)] });
   await tamperFile(file, (connection) => void connection.exec(repair));
   await withVault(file, async (one) => {

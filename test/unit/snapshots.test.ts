@@ -11,10 +11,18 @@ import {
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { vaultSnapshots } from '../../src/vault/snapshots.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  CREDENTIAL,
+  callOnce,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
 
@@ -24,17 +32,17 @@ const load = (file: string, name = 'base') => snapshots(file).load(name);
 const snapshotOf = (file: string, name = 'base') => join(`${file}.snapshots`, `${name}.db`);
 
 async function expectSound(file: string): Promise<void> {
-  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+  expect(await doctor(file)).toMatchObject({ ok: true, findings: [] });
 }
 
 async function tokensOf({ file, apiKey }: FileVault): Promise<Readonly<Record<string, unknown>>> {
-  const { body } = await withVault(file, (vault) => callVault(vault, apiKey, 'listTokens'));
+  const { body } = await callOnce({ file }, apiKey, 'listTokens');
   const items: readonly { readonly id: string; readonly data: unknown }[] = body['data'];
   return Object.fromEntries(items.map(({ id, data }) => [id, data]));
 }
 
 const create = (file: string, apiKey: string, id: string) =>
-  withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body: { id, type: 'token', data: id } }));
+  callOnce({ file }, apiKey, 'createToken', { body: { id, type: 'token', data: id } });
 
 async function auditOf(file: string): Promise<readonly string[]> {
   const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
@@ -60,7 +68,7 @@ it('a load restores the whole file, with its applications, tenants and audit', a
   expect(await load(file)).toMatchObject({ name: 'base', tokens: 3 });
   expect(await tokensOf(made)).toEqual(before);
   for (const gone of [key, later?.application.key]) {
-    expect((await withVault(file, (vault) => callVault(vault, gone ?? '', 'listTokens'))).status).toBe(401);
+    expect((await callOnce({ file }, gone ?? '', 'listTokens')).status).toBe(401);
   }
   expect((await auditOf(file)).slice(0, audit.length + 1)).toEqual([...audit, 'listTokens']);
   await expectSound(file);
@@ -70,9 +78,7 @@ it('a snapshot loads again after a rotation and another load', async () => {
   const made = await fileVault(2);
   const { file } = made;
   await save(file);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ indexes: true, master: true });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ indexes: true, master: true }));
   await create(file, made.apiKey, 'later');
   await save(file, 'later');
   for (const [name, tokens] of Object.entries({ base: 2, later: 3 })) {

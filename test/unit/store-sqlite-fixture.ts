@@ -1,6 +1,4 @@
 import { lstatSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import type { VaultHeader } from '../../src/core/ports.ts';
@@ -15,6 +13,7 @@ import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { startWriter } from '../../src/vault/writer.ts';
 import { NOW, sealed } from '../conformance/store-fixtures.ts';
+import { temporaryFolder as folderUntil } from '../temporary-folder.ts';
 
 export const HEADER: VaultHeader = {
   vault_id: '00000000-0000-7000-8000-0000000000ff',
@@ -29,14 +28,10 @@ export const HEADER: VaultHeader = {
 };
 
 /** Creates a folder that is removed after the test. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'vault-sqlite-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
+export const temporaryFolder = () => folderUntil(onTestFinished);
 
 export async function temporaryVault(): Promise<string> {
-  const file = join(await temporaryFolder(), 'vault.db');
+  const file = join(temporaryFolder(), 'vault.db');
   await createVaultFile(file, HEADER);
   return file;
 }

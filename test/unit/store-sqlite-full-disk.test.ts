@@ -8,7 +8,7 @@ import { Problem } from '../../src/core/problem.ts';
 import { Checkpointer } from '../../src/store/sqlite/commit/checkpointer.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { probeDisk } from '../../src/store/sqlite/file/probe-disk.ts';
-import { toFileFault, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
+import { isBusy, toFileFault, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 import { openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 
 const withCode = (code: string) => Object.assign(new Error('as it was said'), { code });
@@ -20,6 +20,7 @@ const ERRORS = [
   ['SQLITE_IOERR_FSYNC', 'disk_error', 'disk_error'],
   ['SQLITE_IOERR_READ', 'disk_error', 'disk_error'],
   ['SQLITE_IOERR_SHORT_READ', 'damaged', 'integrity_failure'],
+  ['SQLITE_CORRUPT', 'damaged', 'integrity_failure'],
   ['SQLITE_CORRUPT_INDEX', 'damaged', 'integrity_failure'],
   ['SQLITE_NOTADB', 'not_a_vault', 'integrity_failure'],
   ['SQLITE_BUSY_RECOVERY', 'locked_by_other', 'vault_busy'],
@@ -39,6 +40,7 @@ describe('a full disk and damage are distinct', () => {
     const using = toProblem(error);
     expect(using instanceof Problem ? using.code : undefined).toBe(problem);
     if (problem === undefined) expect(using).toBe(error);
+    else expect(String(using)).not.toContain(error.message);
   });
 
   it.each([
@@ -65,9 +67,10 @@ describe('a full disk and damage are distinct', () => {
   });
 
   it('any other error is unchanged', () => {
-    const error = withCode('ERR_OTHER');
-    expect(toFileFault('v.db', error)).toBe(error);
-    expect(toProblem(error)).toBe(error);
+    for (const error of [withCode('ERR_OTHER'), withCode('SQLITE_ABORT'), new TypeError('x'), 'text']) {
+      expect([toFileFault('v.db', error), toProblem(error), isBusy(error)]).toEqual([error, error, false]);
+    }
+    expect(toProblem(withCode('SQLITE_CONSTRAINT_UNIQUE'))).toMatchObject({ code: 'integrity_failure' });
   });
 
   it.each(['ENOSPC', 'EDQUOT'])('a key file that finds no space: %s', (code) => {
@@ -114,7 +117,7 @@ describe('the log', () => {
     const file = await temporaryVault();
     const killed = await rawConnection(file);
     killed.exec('UPDATE counter SET at = at + 1 WHERE tenant = 0');
-    const left = join(await temporaryFolder(), 'vault.db');
+    const left = join(temporaryFolder(), 'vault.db');
     for (const suffix of ['', '-wal']) copyFileSync(file + suffix, left + suffix);
     const logSize = () => statSync(`${left}-wal`).size;
     expect(logSize()).toBeGreaterThan(0);

@@ -38,14 +38,6 @@ function journal() {
 }
 
 describe('GroupCommit', () => {
-  it('shares one commit among writes of the same turn, in their order', async () => {
-    const { state, transactions, append } = journal();
-    const group = new GroupCommit(transactions);
-    const answers = await Promise.all(['a', 'b', 'c'].map((entry) => group.run(append(entry))));
-    expect(answers).toEqual(['a', 'b', 'c']);
-    expect(state).toMatchObject({ committed: ['a', 'b', 'c'], commits: 1 });
-  });
-
   it('commits a lone write in the turn in which it arrives', async () => {
     const { transactions, append } = journal();
     const group = new GroupCommit(transactions);

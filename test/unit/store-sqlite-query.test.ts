@@ -8,7 +8,6 @@ import { applicationType, tokenType } from '../../src/store/rows/columns.ts';
 import type { Fragment, SqlParameter } from '../../src/store/rows/fragment.ts';
 import { successor, toQuery } from '../../src/store/rows/token-query.ts';
 import { APPLICATION_TYPE_CODES, TOKEN_TYPE_CODES } from '../../src/store/rows/type-codes.ts';
-import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 import type { IndexCondition, PlannedCondition } from '../../src/store/sqlite/tables/token-conditions.ts';
 import { planScan, planTokens, planWalk } from '../../src/store/sqlite/tables/token-plan.ts';
 import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid-bytes.ts';
@@ -185,34 +184,6 @@ describe('stored codes and ids', () => {
     );
     expect(uuidKey('ABCDEF00-0000-7000-8000-000000000001')).toBeNull();
     expect(() => uuidBytes('x')).toThrow(RangeError);
-  });
-});
-
-describe('errors of SQLite', () => {
-  const error = (code: string) => Object.assign(new Error('text with a value'), { code });
-
-  it('become problems by their code', () => {
-    for (const [code, problem] of [
-      ['SQLITE_BUSY', 'vault_busy'],
-      ['SQLITE_BUSY_RECOVERY', 'vault_busy'],
-      ['SQLITE_FULL', 'no_space'],
-      ['SQLITE_IOERR_WRITE', 'disk_error'],
-      ['SQLITE_CORRUPT', 'integrity_failure'],
-      ['SQLITE_CORRUPT_INDEX', 'integrity_failure'],
-      ['SQLITE_NOTADB', 'integrity_failure'],
-      ['SQLITE_CONSTRAINT_UNIQUE', 'integrity_failure'],
-    ] as const) {
-      const told = toProblem(error(code));
-      expect(told).toMatchObject({ code: problem });
-      expect(String(told)).not.toContain('text with a value');
-    }
-  });
-
-  it('are unchanged when their code is unknown', () => {
-    for (const other of [error('SQLITE_ABORT'), error('ENOENT'), new TypeError('x'), 'text']) {
-      expect(toProblem(other)).toBe(other);
-      expect(isBusy(other)).toBe(false);
-    }
   });
 });
 

@@ -1,6 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
@@ -122,19 +121,6 @@ describe('two processes on one file', () => {
     other.exec('COMMIT');
     await expect(patient).resolves.toBeDefined();
     expect((await store.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(2);
-  });
-
-  it('allow an online backup with everything that was acknowledged', async () => {
-    const file = await temporaryVault();
-    const store = await openStore(file);
-    const { id } = await addTenant(store);
-    const made = await Promise.all(Array.from({ length: 20 }, () => addToken(store, id)));
-    const copy = join(dirname(file), 'copy.db');
-    await createVaultFile(copy, HEADER);
-    const other = await rawConnection(file);
-    await other.backup(copy);
-    const reader = await openStore(copy);
-    expect((await reader.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(made.length);
   });
 });
 

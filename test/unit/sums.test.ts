@@ -6,11 +6,9 @@ import { readBase, sealBase } from '../../src/core/audit/base.ts';
 import { createSums, decodeState, encodeState } from '../../src/core/audit/sums.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, doctor, fileVault, withAdmin } from './vault-admin-fixture.ts';
 
 const [TENANT, APPLICATION] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
@@ -64,16 +62,14 @@ it('a state is read as it was written', async () => {
 it('a base that somebody with the key has altered is found with the archives', async () => {
   const { file, folder } = await fileVault(3);
   const archive = archiveFile('--archive', join(folder, 'old'));
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.pruneAudit(Date.now() + 60_000, archive);
-  await admin.close();
+  await withAdmin(file, (admin) => admin.pruneAudit(Date.now() + 60_000, archive));
   const opened = await openFileForKeyHolder({ file, credential: CREDENTIAL });
   const base = await readBase(opened);
   const [row] = await opened.store.readAudit(-1, 1);
   const state = { ...base.state, header: 'another' };
   const { sealed } = sealBase(opened.keyring, row ?? expect.fail(), { ...base, state });
   await opened.close();
-  const check = () => checkVaultFile({ file, credential: CREDENTIAL, archives: [archive] });
+  const check = () => doctor(file, { archives: [archive] });
   expect(await check()).toMatchObject({ ok: true });
   await tamperFile(file, (connection) => {
     connection.prepare('UPDATE audit SET sealed = ? WHERE sequence = ?').run(sealed, base.sequence);

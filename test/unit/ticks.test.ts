@@ -1,55 +1,53 @@
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
-import type { Store } from '../../src/core/ports.ts';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { nextSlice } from '../../src/core/slices.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { composeVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
-import { seededRandom, steppingClock } from '../fixed-world.ts';
+import type { Vault, VaultSettings } from '../../src/vault/vault.ts';
 import { openTestStore } from '../test-store.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { openTestVault } from '../test-vault.ts';
+import { callVault, fileVault, newApplication, openedVault } from './vault-admin-fixture.ts';
 
 const TRACE = 'trace';
 
 afterEach(() => vi.restoreAllMocks());
 const DAY = 86_400_000;
 
+const CREATE = {
+  operation: 'createToken',
+  mediaType: 'application/json',
+  bodyText: '{"type":"token","data":1}',
+} as const;
+
 const take = (vault: Vault, call: Partial<Call>): Promise<Reply> =>
   new Promise((resolve) => {
     vault.take({ operation: 'getToken', params: {}, query: [], traceId: TRACE, ...call }, resolve);
   });
 
-async function keyOf(vault: Vault, management: string, over: object): Promise<{ id: string; key: string }> {
-  const body = { name: 'a', type: 'private', ...over };
-  return (await callVault(vault, management, 'createApplication', { body })).body;
-}
-
 /** Opens a new vault whose store has other methods. */
-async function openOver(over: (file: Store) => Partial<Store>, settings: VaultSettings = {}) {
-  const random = seededRandom('ticks');
-  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const file = await openTestStore(header);
-  const store = { ...file, ...over(file) };
-  const vault = composeVault({ file: 'vault.db', store, keyring, random, ...settings });
-  onTestFinished(() => vault.close());
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
-  return { vault, store, management };
+async function openOver(over: (file: Store) => Partial<Store>, settings?: VaultSettings) {
+  const storeOf = async (header: VaultHeader) => {
+    const file = await openTestStore(header);
+    return { ...file, ...over(file) };
+  };
+  const opened = await openTestVault('ticks', { storeOf, settings });
+  await opened.vault.ready();
+  return opened;
 }
 
 async function openServed() {
   const { file, management, apiKey } = await fileVault(3);
-  const vault = await openFileVault({ file, credential: CREDENTIAL });
+  const vault = await openedVault(file);
   await vault.ready();
   return { vault, management, apiKey };
 }
 
 it('the calls of a tick have the same replies as one at a time', async () => {
   const { vault, management, apiKey } = await openServed();
-  const masking = await keyOf(vault, management, { permissions: ['token:read'] });
-  const creating = await keyOf(vault, management, { permissions: ['token:create'] });
+  const masking = await newApplication(vault, management, { permissions: ['token:read'] });
+  const creating = await newApplication(vault, management, { permissions: ['token:create'] });
   const rules = [{ description: '', priority: 1, container: '/x/', transform: 'mask', permissions: ['token:read'] }];
-  const elsewhere = await keyOf(vault, management, { rules });
+  const elsewhere = await newApplication(vault, management, { rules });
   const calls: Partial<Call>[] = [
     ...[apiKey, masking.key, creating.key, elsewhere.key, management, 'nonsense', undefined].flatMap((key) => [
       { apiKey: key, params: { id: 'token-0' } },
@@ -73,18 +71,17 @@ it('the calls of a tick have the same replies as one at a time', async () => {
 });
 
 it('a tick ends a key at once when it is regenerated or expires', async () => {
-  const clock = steppingClock();
-  const { vault, management } = await openOver(() => ({}), { clock });
+  const { vault, management, clock } = await openOver(() => ({}));
   const status = async (key: string) => (await take(vault, { operation: 'listTokens', apiKey: key })).status;
   const permissions = ['token:read'];
 
-  const { id, key } = await keyOf(vault, management, { permissions });
+  const { id, key } = await newApplication(vault, management, { permissions });
   expect([await status(key), await status(key)]).toEqual([200, 200]);
   const { body } = await callVault(vault, management, 'regenerateApplicationKey', { id });
   expect([await status(key), await status(body['key'])]).toEqual([401, 200]);
 
   const expires_at = new Date(clock.now() + DAY / 2).toISOString();
-  const brief = await keyOf(vault, management, { type: 'expiring', permissions, expires_at });
+  const brief = await newApplication(vault, management, { type: 'expiring', permissions, expires_at });
   expect([await status(brief.key), await status(brief.key)]).toEqual([200, 200]);
   clock.advance(DAY);
   expect(await status(brief.key)).toBe(401);
@@ -102,7 +99,7 @@ it('all calls of a tick read the store together, and again when it must wait', a
     },
   });
   const { vault, store, management } = await openOver(over, { auditLevel: 'all', auditStrict: true });
-  const { key } = await keyOf(vault, management, { permissions: ['token:read'] });
+  const { key } = await newApplication(vault, management, { permissions: ['token:read'] });
   const listed = () => take(vault, { operation: 'listTokens', apiKey: key });
   await listed();
   for (isBusy of [false, true]) {
@@ -127,7 +124,7 @@ it('a list of a large vault has the same total in a tick', async () => {
     },
   });
   const { vault, management } = await openOver(over);
-  const { key } = await keyOf(vault, management, { permissions: ['token:read'] });
+  const { key } = await newApplication(vault, management, { permissions: ['token:read'] });
   await take(vault, { operation: 'listTokens', apiKey: key });
   for (const query of [[], [['type', 'card']]] as const) {
     const call = { operation: 'listTokens' as const, apiKey: key, query, traceId: TRACE, params: {} };
@@ -140,7 +137,7 @@ it('a list of a large vault has the same total in a tick', async () => {
 
 it('a tick creates its tokens together, and one at a time when one is rejected', async () => {
   const { vault, management, apiKey } = await openServed();
-  const reading = await keyOf(vault, management, { permissions: ['token:read'] });
+  const reading = await newApplication(vault, management, { permissions: ['token:read'] });
   const create = (body: object, key = apiKey) => {
     const bodyText = JSON.stringify({ type: 'token', ...body });
     return take(vault, { operation: 'createToken', apiKey: key, mediaType: 'application/json', bodyText });
@@ -177,21 +174,13 @@ it('a tick creates its tokens together, and one at a time when one is rejected',
 
 it('a tick creates one token for an idempotency key', async () => {
   const { vault, apiKey } = await openServed();
-  const bodyText = '{"type":"token","data":1}';
-  const create = () =>
-    take(vault, { operation: 'createToken', apiKey, mediaType: 'application/json', idempotencyKey: 'one', bodyText });
+  const create = () => take(vault, { ...CREATE, apiKey, idempotencyKey: 'one' });
   await take(vault, { apiKey, params: { id: 'token-0' } });
   const [first, second] = await Promise.all([create(), create()]);
   expect([first?.status, second?.status]).toEqual([201, 409]);
   expect(await create()).toEqual({ ...first, replayed: true });
   await vault.close();
 });
-
-const CREATE = {
-  operation: 'createToken',
-  mediaType: 'application/json',
-  bodyText: '{"type":"token","data":1}',
-} as const;
 
 /**
  * Opens a vault that records its snapshots and inserts, the next tick after each insert, and its tokens.
@@ -221,7 +210,7 @@ async function openRecorded(onFind: () => unknown = () => undefined) {
     },
   });
   const { vault, management } = await openOver(over);
-  const { key: apiKey } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
+  const { key: apiKey } = await newApplication(vault, management, { permissions: ['token:create', 'token:read'] });
   await take(vault, { operation: 'listTokens', apiKey });
   events.length = 0;
   return { vault, events, inserted, management, apiKey };
@@ -278,7 +267,7 @@ it('the calls of different keys alternate', async () => {
   const { vault, management, apiKey } = await openRecorded(() => {
     seconds += 0.006;
   });
-  const other = await keyOf(vault, management, { permissions: ['token:read'] });
+  const other = await newApplication(vault, management, { permissions: ['token:read'] });
   for (const key of [apiKey, other.key]) await take(vault, { operation: 'listTokens', apiKey: key });
   const answered: string[] = [];
   const get = (key: string) => take(vault, { apiKey: key, params: { id: 'none' } }).then(() => answered.push(key));
@@ -290,7 +279,7 @@ it('many creates of one account do not delay the calls of another', async () => 
   let seconds = 1;
   vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
   const { vault, management, apiKey } = await openRecorded();
-  const other = await keyOf(vault, management, { permissions: ['token:read'] });
+  const other = await newApplication(vault, management, { permissions: ['token:read'] });
   await take(vault, { operation: 'listTokens', apiKey: other.key });
   vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += 0.003));
   let created = 0;
@@ -372,13 +361,11 @@ it('a tick that is repeated writes nothing the first time', async () => {
     },
   });
   const { vault, management } = await openOver(over);
-  const { key } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
+  const { key } = await newApplication(vault, management, { permissions: ['token:create', 'token:read'] });
   const listed = async () => JSON.parse((await take(vault, { operation: 'listTokens', apiKey: key })).bodyText ?? '');
   await listed();
   fails = true;
-  const bodyText = '{"type":"token","data":1}';
-  const call = { operation: 'createToken', apiKey: key, mediaType: 'application/json', bodyText } as const;
-  expect((await take(vault, call)).status).toBe(201);
+  expect((await take(vault, { ...CREATE, apiKey: key })).status).toBe(201);
   fails = false;
   expect((await listed()).pagination.total_items).toBe(1);
 });
@@ -403,15 +390,9 @@ it('a tick creates the tokens of other tenants when one tenant was deleted', asy
     ['stays', 'goes'].map(async (name) => (await vault.createTenant(name)).application.key ?? ''),
   );
   const creators = await Promise.all(
-    managements.map(async (each) => (await keyOf(vault, each, { permissions: ['token:create'] })).key),
+    managements.map(async (each) => (await newApplication(vault, each, { permissions: ['token:create'] })).key),
   );
-  const create = (apiKey: string) =>
-    take(vault, {
-      operation: 'createToken',
-      apiKey,
-      mediaType: 'application/json',
-      bodyText: '{"type":"token","data":"1"}',
-    });
+  const create = (apiKey: string) => take(vault, { ...CREATE, apiKey });
   expect((await Promise.all(creators.map(create))).map(({ status }) => status)).toEqual([201, 201]);
 
   const { promise, resolve } = Promise.withResolvers<unknown>();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { VaultHeader } from '../../src/core/ports.ts';
 import { createDraw, type Draw } from '../checks/model-fuzz-bodies.ts';
 import { openTestStore } from '../test-store.ts';
-import { type Core, DAY, openCore, rule } from './core-fixture.ts';
+import { type Core, idsOf, openCore, partOfSegment, rule } from './core-fixture.ts';
 
 interface Kept {
   readonly id: string;
@@ -24,53 +24,33 @@ interface Walk {
   shows(token: Kept): boolean;
 }
 
+const inside = ({ container }: Kept) => container.startsWith('/qa/');
+const outside = (token: Kept) => !inside(token);
+const part = ({ container }: Kept) => container !== '/other/';
+const isToken = ({ type }: Kept) => type === 'token';
+const RULES = [rule({ container: '/qa/deep/' }), rule({ container: '/qb/', priority: 2 })];
+const ruled = ({ container }: Kept) => ['/qa/deep/', '/qb/'].includes(container);
+
 const WALKS: Readonly<Record<string, Walk>> = {
   'all tokens': { query: '', shows: () => true },
   'all tokens, the oldest first': { query: '', isOldestFirst: true, shows: () => true },
-  'a container, the oldest first': {
-    query: '&container=/qa/',
-    isOldestFirst: true,
-    shows: ({ container }: Kept) => container.startsWith('/qa/'),
-  },
-  'a type': { query: '&type=token', shows: ({ type }: Kept) => type === 'token' },
-  'a container and metadata': {
-    query: '&container=/qa/&metadata[k]=X',
-    shows: ({ container }: Kept) => container.startsWith('/qa/'),
-  },
-  'two containers': {
-    query: '&container=/qb/&container=/other/',
-    shows: ({ container }: Kept) => !container.startsWith('/qa/'),
-  },
-  'by rules on containers': {
-    rules: [rule({ container: '/qa/deep/' }), rule({ container: '/qb/', priority: 2 })],
-    query: '',
-    shows: ({ container }: Kept) => ['/qa/deep/', '/qb/'].includes(container),
-  },
-  'by a rule on a part of a segment': {
-    part: '/q',
-    query: '',
-    shows: ({ container }: Kept) => container !== '/other/',
-  },
-  'by a rule on a part of a segment, the oldest first': {
-    part: '/q',
-    query: '',
-    isOldestFirst: true,
-    shows: ({ container }: Kept) => container !== '/other/',
-  },
+  'a container, the oldest first': { query: '&container=/qa/', isOldestFirst: true, shows: inside },
+  'a type': { query: '&type=token', shows: isToken },
+  'a container and metadata': { query: '&container=/qa/&metadata[k]=X', shows: inside },
+  'two containers': { query: '&container=/qb/&container=/other/', shows: outside },
+  'by rules on containers': { rules: RULES, query: '', shows: ruled },
+  'by a rule on a part of a segment': { part: '/q', query: '', shows: part },
+  'by a rule on a part of a segment, the oldest first': { part: '/q', query: '', isOldestFirst: true, shows: part },
   'by a rule on a part of a segment, a type': {
     part: '/q',
     query: '&type=token',
-    shows: ({ container, type }: Kept) => container !== '/other/' && type === 'token',
+    shows: (token) => part(token) && isToken(token),
   },
 };
 
 async function callerOf(core: Core, walk: Walk) {
   if (walk.rules) return core.application({ name: 'rules', type: 'private', rules: walk.rules });
-  if (walk.part === undefined) return core.key;
-  const conditions = [{ attribute: 'container', operator: 'starts_with', value: walk.part }];
-  const expires_at = new Date(core.clock.now() + DAY / 2).toISOString();
-  const rules = [rule({ container: undefined, conditions })];
-  return core.application({ name: 'part', type: 'expiring', rules, expires_at });
+  return walk.part === undefined ? core.key : partOfSegment(core, walk.part);
 }
 
 async function create(core: Core, draw: Draw): Promise<Kept> {
@@ -168,17 +148,15 @@ describe('a page', () => {
       await core.own('deleteToken', { id: 'second' });
     };
     const page = await core.call(key, 'listTokensByCursor', { query: 'size=2' });
-    expect((page.at('data') as Kept[]).map(({ id }) => id)).toEqual(['first']);
+    expect(idsOf(page)).toEqual(['first']);
     const next = await core.call(key, 'listTokensByCursor', { query: `size=1&start=${page.at('pagination.next')}` });
-    expect((next.at('data') as Kept[]).map(({ id }) => id)).toEqual(['third']);
+    expect(idsOf(next)).toEqual(['third']);
   });
 });
 
 describe('a cursor', () => {
   const walk = (core: Core, key: string, start: string) =>
     core.call(key, 'listTokensByCursor', { query: `size=2&start=${encodeURIComponent(start)}` });
-  const idsOf = (text: string) => (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id);
-
   async function three() {
     const core = await openCore();
     for (const id of ['first', 'second', 'third', 'fourth']) {
@@ -192,14 +170,13 @@ describe('a cursor', () => {
   it('of a deleted token continues at its place', async () => {
     const { core, next } = await three();
     await core.own('deleteToken', { id: 'third' });
-    const { text } = await walk(core, core.key, next);
-    expect(idsOf(text)).toEqual(['second', 'first']);
+    expect(idsOf(await walk(core, core.key, next))).toEqual(['second', 'first']);
   });
 
   it('of another caller shows what the own rules reach', async () => {
     const { core, next } = await three();
     const key = await core.application({ name: 'a', type: 'private', rules: [rule({ container: '/a/' })] });
-    expect(idsOf((await walk(core, key, next)).text)).toEqual(['first']);
+    expect(idsOf(await walk(core, key, next))).toEqual(['first']);
   });
 
   it('of another tenant shows own tokens from its time on, and reveals nothing', async () => {
@@ -208,9 +185,9 @@ describe('a cursor', () => {
     const body = { name: 'x', type: 'private', permissions: ['token:read', 'token:create'] };
     const made = await core.call(other.application.key, 'createApplication', { body });
     const key = String(made.at('key'));
-    expect(idsOf((await walk(core, key, next)).text)).toEqual([]);
+    expect(idsOf(await walk(core, key, next))).toEqual([]);
     await core.call(key, 'createToken', { body: { id: 'third', type: 'token', data: 1 } });
-    expect(idsOf((await walk(core, key, next)).text)).toEqual([]);
+    expect(idsOf(await walk(core, key, next))).toEqual([]);
   });
 
   it('contains only the last token of the page', async () => {
@@ -231,6 +208,6 @@ describe('a cursor', () => {
     [Buffer.from('zzzzzzzzzz.x').toString('base64url'), 2],
   ])('that was made up (%s) acts as a place', async (start, shown) => {
     const { core } = await three();
-    expect(idsOf((await walk(core, core.key, start)).text)).toHaveLength(shown);
+    expect(idsOf(await walk(core, core.key, start))).toHaveLength(shown);
   });
 });

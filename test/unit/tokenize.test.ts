@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openTestStore } from '../test-store.ts';
 import { openTestVault } from '../test-vault.ts';
 import { turnsDuring } from '../turns-during.ts';
-import { type Core, DAY, openCore, rule, wrongPaths } from './core-fixture.ts';
+import { type Core, DAY, openCore, rule, tenantsWith, wrongPaths } from './core-fixture.ts';
 
 const total = async (core: Core) => (await core.own('listTokens')).at('pagination.total_items');
 const request = (data: unknown, more: object = {}) => ({ type: 'token', data, ...more });
@@ -15,22 +15,6 @@ describe('tokenize', () => {
     expect(await total(core)).toBe(0);
     expect((await core.own('tokenize', { body: many(1_000) })).status).toBe(201);
     expect(await total(core)).toBe(1_000);
-  });
-
-  it.each<readonly [string, unknown, number, readonly string[]]>([
-    ['invalid data', request('4242', { type: 'card_number' }), 400, ['last.data']],
-    ['an unknown member', request(1, { nope: 1 }), 400, ['last.nope']],
-    ['an expression that fails', request({}, { id: '{{ data.x }}' }), 400, ['last.id']],
-    ['a taken id', request(1, { id: 'taken' }), 409, ['last.id']],
-    ['an id that is used twice', request(1, { id: 'first' }), 409, ['last.id']],
-    ['a leaf that is no request', 'text', 400, ['last']],
-    ['a structure without a request', { deep: [[]] }, 400, ['last.deep.0']],
-  ])('creates nothing when one has %s', async (_what, last, status, paths) => {
-    const core = await openCore();
-    await core.token(request(0, { id: 'taken' }));
-    const answer = await core.own('tokenize', { body: { first: request(1, { id: 'first' }), last } });
-    expect([answer.status, Object.keys(Object(answer.at('errors')))]).toEqual([status, paths]);
-    expect(await total(core)).toBe(1);
   });
 
   it('names at most a hundred wrong requests, and unreachable ones only when none is wrong', async () => {
@@ -55,22 +39,6 @@ describe('tokenize', () => {
     const answer = await core.own('tokenize', { bodyText: text });
     expect([...answer.text.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id)).toEqual(ids);
     expect(answer.text).toMatch(/^\{"b\.c":\{.*"b":\{"c":\{.*"1":\{.*"__proto__":\{/);
-  });
-
-  it('finds an earlier duplicate and one in the same body', async () => {
-    const core = await openCore();
-    await core.token(request('old', { id: 'old' }));
-    const twice = (data: string) => [
-      request(data, { deduplicate_token: true }),
-      request(data, { deduplicate_token: true }),
-    ];
-    const plain = request('new', { id: 'new' });
-    const answer = await core.own('tokenize', { body: [...twice('old'), plain, ...twice('new'), request('new')] });
-    const ids = [0, 1, 2, 3, 4, 5].map((place) => answer.at(`${place}.id`));
-    expect(ids.slice(0, 5)).toEqual(['old', 'old', 'new', 'new', 'new']);
-    expect(await total(core)).toBe(3);
-    const again = await core.own('tokenize', { body: [...twice('old'), ...twice('new')] });
-    expect([again.status, await total(core)]).toEqual([201, 3]);
   });
 
   it('applies the limit on unreadable duplicates, and creates nothing beyond it', async () => {
@@ -126,19 +94,12 @@ describe('tokenize', () => {
   it('prepares one body of an application at a time', async () => {
     const sealed: string[] = [];
     const core = await openCore({
-      keyringOf: (keyring) => ({
-        ...keyring,
-        openTenant: (...parts) => {
-          const tenant = keyring.openTenant(...parts);
-          return {
-            ...tenant,
-            seal: (context, text) => {
-              if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
-              return tenant.seal(context, text);
-            },
-          };
+      keyringOf: tenantsWith((tenant) => ({
+        seal: (context, text) => {
+          if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
+          return tenant.seal(context, text);
         },
-      }),
+      })),
     });
     const batch = (name: string) =>
       Array.from({ length: 500 }, (_, n) => request('x'.repeat(500), { id: `${name}-${n}` }));
@@ -167,19 +128,12 @@ describe('detokenize', () => {
   async function openHidden() {
     const opened: string[] = [];
     const core = await openCore({
-      keyringOf: (keyring) => ({
-        ...keyring,
-        openTenant: (...parts) => {
-          const tenant = keyring.openTenant(...parts);
-          return {
-            ...tenant,
-            open: (context, sealed) => {
-              if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
-              return tenant.open(context, sealed);
-            },
-          };
+      keyringOf: tenantsWith((tenant) => ({
+        open: (context, sealed) => {
+          if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
+          return tenant.open(context, sealed);
         },
-      }),
+      })),
     });
     const rules = [
       rule({ priority: 1, container: '/redacted/', transform: 'redact', permissions: ['token:use'] }),
@@ -303,21 +257,6 @@ describe('a body that is one request', () => {
     await core.token(request(0, { id: 'taken' }));
     const taken = await core.own('tokenize', { body: request(1, { id: 'taken' }) });
     expect([taken.status, Object.keys(Object(taken.at('errors')))]).toEqual([409, ['id']]);
-  });
-
-  it('may be a template with errors', async () => {
-    const core = await openCore();
-    await core.token(request('x', { id: 'there' }));
-    for (const [template, path] of [
-      ['{{ there | nope }}', 'body'],
-      ['{{ there', 'body'],
-      ['{{ none }} and {{ there }}', 'body'],
-    ] as const) {
-      const answer = await core.own('detokenize', { body: template });
-      expect([answer.status, wrongPaths(answer)], template).toEqual([400, [path]]);
-    }
-    const mixed = await core.own('detokenize', { body: ['{{ none }}', '{{ there }}', '{{ there | last4 }}'] });
-    expect([mixed.status, wrongPaths(mixed)]).toEqual([400, ['0']]);
   });
 });
 

@@ -1,10 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { createVault, openFileVault, type Vault } from '../../src/vault/vault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export const CREDENTIAL: Credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) };
 
@@ -43,6 +46,7 @@ export async function callVault(
     readonly body?: object;
     readonly query?: readonly [string, string][];
     readonly idempotencyKey?: string;
+    readonly peer?: string;
   } = {},
 ): Promise<Answer> {
   const reply = await vault.dispatch({
@@ -53,14 +57,14 @@ export async function callVault(
     query: parts.query ?? [],
     bodyText: parts.body && JSON.stringify(parts.body),
     idempotencyKey: parts.idempotencyKey,
+    peer: parts.peer,
   });
   return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never, replayed: reply.replayed };
 }
 
 /** Creates a closed vault with this number of tokens: `token-0`, `token-1`, … with their number as data. */
 export async function fileVault(tokens: number): Promise<FileVault> {
-  const folder = await mkdtemp(join(tmpdir(), 'vault-admin-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(onTestFinished);
   const file = join(folder, 'vault.db');
   const { vault, tenant, application } = await createVault({ file, credential: CREDENTIAL, tenantName: 'test' });
   const management = application.key ?? '';
@@ -79,11 +83,61 @@ export async function fileVault(tokens: number): Promise<FileVault> {
   return { folder, file, tenantId: tenant.id, management, apiKey };
 }
 
-export async function withVault<T>(file: string, use: (vault: Vault) => Promise<T>, anchor?: string): Promise<T> {
-  const vault = await openFileVault({ file, credential: CREDENTIAL, anchor });
-  try {
-    return await use(vault);
-  } finally {
-    await vault.close();
-  }
+type VaultOptions = Omit<Parameters<typeof openFileVault>[0], 'file' | 'credential'>;
+
+/** Opens a vault. Closes it after the test. */
+export async function openedVault(file: string, options?: VaultOptions): Promise<Vault> {
+  const vault = await openFileVault({ file, credential: CREDENTIAL, reportError: () => undefined, ...options });
+  onTestFinished(() => vault.close().catch(() => undefined));
+  return vault;
 }
+
+/** Opens the file of a vault as commands of the key holder do. Closes it after the test. */
+export async function openedForKeyHolder(file: string) {
+  const holder = await openFileForKeyHolder({ file, credential: CREDENTIAL });
+  onTestFinished(() => holder.close());
+  return holder;
+}
+
+export async function withVault<T>(file: string, use: (vault: Vault) => Promise<T>, anchor?: string): Promise<T> {
+  const vault = await openFileVault({ file, credential: CREDENTIAL, anchor, reportError: () => undefined });
+  return use(vault).finally(vault.close);
+}
+
+type CallOf = Parameters<typeof callVault> extends [unknown, ...infer Rest] ? Rest : never;
+
+/** Opens a vault for one call. */
+export const callOnce = ({ file }: Pick<FileVault, 'file'>, ...call: CallOf): Promise<Answer> =>
+  withVault(file, (vault) => callVault(vault, ...call));
+
+type Admin = Awaited<ReturnType<typeof openVaultAdmin>>;
+
+export async function withAdmin<T>(file: string, use: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  return use(admin).finally(admin.close);
+}
+
+type DoctorOptions = Pick<Parameters<typeof checkVaultFile>[0], 'anchor' | 'archives' | 'times'>;
+
+export const doctor = (file: string, options?: DoctorOptions) =>
+  checkVaultFile({ file, credential: CREDENTIAL, ...options });
+
+export const archiveIn = ({ folder }: Pick<FileVault, 'folder'>, name = 'old') =>
+  archiveFile('--archive', join(folder, name));
+
+/** Moves all entries of the audit into an archive. */
+export const prune = (vault: Pick<FileVault, 'file' | 'folder'>, name?: string, before = Date.now() + 60_000) =>
+  withAdmin(vault.file, (admin) => admin.pruneAudit(before, archiveIn(vault, name)));
+
+/** Creates a private application that may do everything with tokens. */
+export async function newApplication(
+  vault: Vault,
+  management: string,
+  over: object = { rules: [RULE] },
+): Promise<{ readonly id: string; readonly key: string }> {
+  const body = { name: 'b', type: 'private', ...over };
+  return (await callVault(vault, management, 'createApplication', { body })).body;
+}
+
+/** The bytes of a UUID, as a file has them. */
+export const bytesOf = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');

@@ -4,18 +4,16 @@ import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callOnce, callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const check = (file: string) =>
   withVault(file, async (vault) => ({ found: await vault.check(), notices: await vault.notices() }));
 
 it('a sound vault is sound after resets and rotations, and during writes', async () => {
   const { file, apiKey, tenantId } = await fileVault(3);
-  await withVault(file, (vault) => callVault(vault, apiKey, 'deleteToken', { id: 'token-1' }));
+  await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
   await resetVault({ file, credential: CREDENTIAL }, tenantId);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.rotate({ master: true, indexes: true });
-  await admin.close();
+  await withAdmin(file, (admin) => admin.rotate({ master: true, indexes: true }));
   expect(await check(file)).toEqual({ found: [], notices: [] });
   await withVault(file, async (vault) => {
     const create = () => callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });

@@ -50,7 +50,7 @@ const CHECKS: readonly Check[] = [
   {
     table: 'audit',
     what: 'has a number that the vault never assigns',
-    sql: `SELECT sequence AS id FROM audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
+    sql: `SELECT CAST(sequence AS TEXT) AS id FROM audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
   },
   {
     table: 'sqlite_sequence',
