@@ -64,3 +64,16 @@ export function patchProduct(
   }
   return product;
 }
+
+/** Runs `work` with the command of a patched copy of the product. */
+export async function withPatch<T>(
+  patches: Readonly<Parameters<typeof patchProduct>>,
+  work: (bin: string) => Promise<T>,
+): Promise<T> {
+  const { bin, remove } = patchProduct(...patches);
+  try {
+    return await work(bin);
+  } finally {
+    remove();
+  }
+}

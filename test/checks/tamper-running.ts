@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { tamperFile } from './tamper-file.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -17,9 +17,8 @@ const TRIGGER = `CREATE TABLE loot (full BLOB);
 /** How many creates run at a time. Several start the writer thread, which then writes all tokens. */
 const WRITERS = { main_thread: 1, writer_thread: 12 } as const;
 
-/** The guard in the built product, and its removal. */
+/** The guard in the built product. */
 const GUARD = builtText('this.#isAltered)throw');
-const NO_GUARD = 'false)throw';
 
 /**
  * Adds a trigger to the file of a running daemon, and creates tokens. Resolves to the number of rows that the trigger
@@ -62,9 +61,8 @@ async function plantTrigger(writers: number, bin?: string) {
 
 /** Rejects with a `CheckFailure` if a running daemon runs a trigger, or if a daemon without the guard does not. */
 export async function plantTriggers(): Promise<Readonly<Record<string, number>>> {
-  const unguarded = patchProduct(GUARD, NO_GUARD);
   let refused = 0;
-  try {
+  await withPatch([GUARD, 'false)throw'], async (bin) => {
     for (const [name, writers] of Object.entries(WRITERS)) {
       const { copied, creates, read, ready } = await plantTrigger(writers);
       const found = `${name}: ${copied} rows copied, creates ${[...creates]}, read ${read}, /readyz ${ready}`;
@@ -72,11 +70,9 @@ export async function plantTriggers(): Promise<Readonly<Record<string, number>>>
         throw new CheckFailure(`a trigger planted in an open file, ${found}`);
       }
       refused += writers;
-      const { copied: stolen } = await plantTrigger(writers, unguarded.bin);
+      const { copied: stolen } = await plantTrigger(writers, bin);
       if (stolen !== writers) throw new Error(`without the guard the trigger copies ${stolen} of ${writers} rows`);
     }
-  } finally {
-    unguarded.remove();
-  }
+  });
   return { refused_after_trigger: refused };
 }

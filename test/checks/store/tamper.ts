@@ -1,8 +1,8 @@
 import { startPostgres } from '../../postgres/start-postgres.ts';
 import type { Check, CheckOptions } from '../check.ts';
 import { tamper } from '../tamper.ts';
-import { storeEdits } from './tamper-edits.ts';
 import { storeLocations } from './tamper-locations.ts';
+import { STORE_TABLES } from './tamper-table.ts';
 
 /** Alters a vault on PostgreSQL with SQL and without its key. */
 async function tamperStore(options: CheckOptions, edit?: string) {
@@ -18,8 +18,7 @@ async function tamperStore(options: CheckOptions, edit?: string) {
         minEdits: options.quick ? 12 : 250,
         sample: 24,
         isCliRare: true,
-        edits: (vault, other) => storeEdits(locations, vault, other),
-        cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
+        tables: STORE_TABLES,
       },
       ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => locations.alter(name, edit) }] }),
     });
