@@ -6,7 +6,7 @@ import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './m
 import { ENDS } from './model-fuzz-keys.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
-import { randomQuery } from './random-query.ts';
+import { METADATA_KEYS, randomQuery, TEXTS } from './random-query.ts';
 
 /** The relative frequency of each operation. */
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
@@ -15,8 +15,8 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['listTokens', 8],
   ['previewToken', 3],
   ['listTokensByCursor', 4],
-  ['searchTokens', 9],
-  ['searchTokensByCursor', 3],
+  ['searchTokens', 24],
+  ['searchTokensByCursor', 6],
   ['updateToken', 18],
   ['deleteToken', 4],
   ['tokenize', 6],
@@ -265,7 +265,7 @@ function tokenQuery(draw: Draw, around: Around): readonly (readonly [string, str
   for (let types = draw.chance(0.25) ? 1 + draw.below(2) : 0; types > 0; types--) {
     query.push(['type', draw.one(['token', 'card', 'bank', 'card_number'])]);
   }
-  if (draw.chance(0.25)) query.push([`metadata.${draw.one(['k', 'a.b'])}`, draw.one(['x', 'X', 'ÄÖ', 'äö', ''])]);
+  if (draw.chance(0.25)) query.push([`metadata.${draw.one(METADATA_KEYS)}`, draw.one(['', ...TEXTS])]);
   if (draw.chance(0.1)) query.push([`metadata[${draw.one(['k', 'a.b'])}]`, draw.one(['x', 'X'])]);
   if (draw.chance(0.15)) query.push(['container', draw.one(['/pci/', '/PCI/', '/', '/general/high/', '/none/'])]);
   const prints = seenFingerprints(around).slice(-20);
