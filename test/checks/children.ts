@@ -2,7 +2,7 @@ import { remoteClient } from '../../src/client/remote.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { attackChildren } from './children-attack.ts';
 import { startDaemon } from './daemon-process.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { createCaller } from './perform.ts';
 import { serveVault } from './served-vault.ts';
 
@@ -37,20 +37,11 @@ async function attack({ seed, quick }: CheckOptions, bin?: string) {
   }
 }
 
-/** Runs a product that keeps the children of a replaced key. */
-async function keepChildren(options: CheckOptions) {
-  const { bin, remove } = patchProduct(...KEEP_CHILDREN);
-  try {
-    return await attack(options, bin);
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 34,
   name: 'children of a stolen key',
   quick: true,
   run: (options) => attack(options),
-  control: keepChildren,
+  /** Runs a product that keeps the children of a replaced key. */
+  control: (options) => withPatch(KEEP_CHILDREN, (bin) => attack(options, bin)),
 };

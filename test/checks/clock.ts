@@ -8,7 +8,7 @@ import { createVault, openFileVault, type Vault } from '../../src/vault/vault.ts
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { CLOCK_CASES, type ClockCase, DAY, LIFETIMES, MINUTE } from './clock-cases.ts';
 import { runDaemons } from './clock-daemon.ts';
-import { createCaller, type Perform } from './perform.ts';
+import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
 const KEY = new Uint8Array(32).fill(7);
 const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
@@ -220,11 +220,8 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
       const file = join(folder, 'vault.db');
       const { times } = settableTimes(one.start, false);
       const { vault, application } = await createVault({ file, credential: CREDENTIAL, times, tenantName: 'clock' });
-      const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-      const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-      const body = { name: 'all', type: 'private', rules: [rule] };
       const call = createCaller(() => directClient(vault));
-      const made = await call(String(application.key), 'createApplication', { body });
+      const made = await call(String(application.key), 'createApplication', { body: EVERYTHING });
       await vault.close();
       const keys = { key: String(made.body['key']), management: String(application.key) };
       await runCase(one, keys, file, tally, believing);

@@ -75,17 +75,24 @@ export async function startDaemon({
   };
 }
 
-async function untilReady(
-  child: ChildProcess,
-  readyFile: string,
-  told: () => string,
-): Promise<{ readonly url: string; readonly pid: number }> {
+/** The members of a ready file that checks use. */
+interface Ready {
+  readonly url: string;
+  readonly pid: number;
+  /** The keys of a `--dev` daemon, and the link to its console. */
+  readonly management_key?: string;
+  readonly private_key?: string;
+  readonly ui?: string;
+}
+
+/** Resolves to the ready file of a daemon when it is written. Rejects when the process ends before, or after 30 s. */
+export async function untilReady(child: ChildProcess, readyFile: string, told = () => ''): Promise<Ready> {
   const started = performance.now();
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the daemon did not start: ${told()}`);
     if (performance.now() - started > MAX_START_MS) {
       child.kill('SIGKILL');
-      throw new Error('the daemon was not ready in time');
+      throw new Error(`the daemon was not ready in time: ${told()}`);
     }
     await sleep(3);
   }

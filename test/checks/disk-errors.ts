@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
 import { assertStrace } from './io-faults-strace.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 /** The report of a disk error, as the built product has it. */
@@ -123,20 +123,11 @@ async function failAll(faults: readonly (readonly [string, DiskFault])[], bin?: 
   return { faults: faults.length, wrong: 0 };
 }
 
-/** Runs a product that takes every failed write for a full disk, as it was before the probe. */
-async function control() {
-  const product = patchProduct(REPORTED, 'EIO:"no_space"');
-  try {
-    return await failAll(Object.entries(FAULTS).slice(0, 1), product.bin);
-  } finally {
-    product.remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 37,
   name: 'failing disk',
   quick: true,
   run: () => failAll(Object.entries(FAULTS)),
-  control,
+  /** Runs a product that takes every failed write for a full disk, as it was before the probe. */
+  control: () => withPatch([REPORTED, 'EIO:"no_space"'], (bin) => failAll(Object.entries(FAULTS).slice(0, 1), bin)),
 };

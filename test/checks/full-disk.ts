@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { type DaemonProcess, ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
@@ -235,14 +235,8 @@ async function run(options: CheckOptions) {
   };
 }
 
-/** Patches the product so that it reports a full disk as another process's lock. */
-async function control(options: CheckOptions) {
-  const product = patchProduct(REPORTED, 'Problem("vault_busy",');
-  try {
-    return await fillUp(limited(), { ...options, quick: true, bin: product.bin });
-  } finally {
-    product.remove();
-  }
-}
+/** Runs a product that reports a full disk as another process's lock. */
+const control = (options: CheckOptions) =>
+  withPatch([REPORTED, 'Problem("vault_busy",'], (bin) => fillUp(limited(), { ...options, quick: true, bin }));
 
 export const CHECK: Check = { number: 6, name: 'full disk', quick: false, run, control };

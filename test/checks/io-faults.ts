@@ -7,7 +7,7 @@ import { VAULT_BIN } from './daemon-process.ts';
 import { assertStrace, type Ended, failCall, recordCalls, type SystemCall, type Traced } from './io-faults-strace.ts';
 import { type IoFaultVault, makeIoFaultVault, tokensOf } from './io-faults-vault.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 
 /** The commit, as the built product has it. */
@@ -114,21 +114,15 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
   return [...new Set([...writes.slice(0, SAMPLE / 2).map(({ call }) => call), ...kinds.values()])].slice(0, SAMPLE);
 }
 
-/** Patches the product so that it reports a failed commit as successful. */
-async function control(options: CheckOptions) {
-  const product = patchProduct(COMMITS, '{try{this.#statements.commit().run()}catch{}}');
-  try {
-    return await failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin: product.bin });
-  } finally {
-    product.remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 20,
   name: 'failing calls',
   quick: true,
   runs: 'early',
   run: (options) => failCalls({ ...options, names: ['commit', 'rotation', 'snapshot_load'] }),
-  control,
+  /** Runs a product that reports a failed commit as successful. */
+  control: (options) =>
+    withPatch([COMMITS, '{try{this.#statements.commit().run()}catch{}}'], (bin) =>
+      failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin }),
+    ),
 };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { canonical, jsonText, memberText } from './json-fidelity-text.ts';
 import { inParallel, type Perform, seededNumbers } from './perform.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { type ServedVault, withServedVault } from './served-vault.ts';
 import { withVault } from './vault-file.ts';
 
 const FULL = 50_000;
@@ -76,20 +76,13 @@ async function compare(vault: ServedVault, { cases, seed, through = (text) => te
   return figures;
 }
 
-async function served<T>(work: (vault: ServedVault) => Promise<T>): Promise<T> {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
-}
-
-const run = ({ seed, quick }: CheckOptions) => served((vault) => compare(vault, { cases: quick ? QUICK : FULL, seed }));
+const run = ({ seed, quick }: CheckOptions) =>
+  withServedVault({}, (vault) => compare(vault, { cases: quick ? QUICK : FULL, seed }));
 
 /** Passes replies through the built-in JSON parser, which must lose digits. */
 const control = ({ seed }: CheckOptions) =>
-  served((vault) => compare(vault, { cases: 200, seed, through: (text) => JSON.stringify(JSON.parse(text)) }));
+  withServedVault({}, (vault) =>
+    compare(vault, { cases: 200, seed, through: (text) => JSON.stringify(JSON.parse(text)) }),
+  );
 
 export const CHECK: Check = { number: 12, name: 'JSON fidelity', quick: false, runs: 'early', run, control };

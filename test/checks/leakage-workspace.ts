@@ -1,16 +1,11 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { ENVIRONMENT, untilReady, VAULT_BIN } from './daemon-process.ts';
 import type { CanaryKind, Needle } from './leakage-canaries.ts';
 import type { Hit, ScanResult, WatchResult } from './leakage-scanner.ts';
-
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
-const MAX_START_MS = 30_000;
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 /** Kinds of canaries that a command may print on standard output. Standard error may contain none. */
 export const SHOWS = {
@@ -81,7 +76,11 @@ export function makeWorkspace(): Workspace {
     const name = `${String(count++).padStart(4, '0')}.txt`;
     const [out, err] = [join(written(shows), name), join(written('stderr'), name)];
     const handles = [out, err].map((path) => openSync(path, 'w', 0o600));
-    const child = spawn(process.execPath, [VAULT, ...words], { cwd: inside('tmp'), env, stdio: ['pipe', ...handles] });
+    const child = spawn(process.execPath, [VAULT_BIN, ...words], {
+      cwd: inside('tmp'),
+      env,
+      stdio: ['pipe', ...handles],
+    });
     for (const handle of handles) closeSync(handle);
     // A command may exit before its unread standard input is written.
     child.stdin?.on('error', () => undefined);
@@ -117,13 +116,8 @@ export function makeWorkspace(): Workspace {
     async serve(flags, shows = 'nothing') {
       const ready = inside(`given/ready-${count}.json`);
       const { child, err } = start(['serve', '--port', '0', '--ready-file', ready, ...flags], shows);
-      const due = performance.now() + MAX_START_MS;
-      while (!existsSync(ready)) {
-        if (child.exitCode !== null || performance.now() > due)
-          throw new Error(`no daemon: ${readFileSync(err, 'utf8')}`);
-        await sleep(10);
-      }
-      return { url: String(JSON.parse(readFileSync(ready, 'utf8')).url), child };
+      const { url } = await untilReady(child, ready, () => readFileSync(err, 'utf8'));
+      return { url, child };
     },
     ran,
     written,

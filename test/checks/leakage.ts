@@ -15,7 +15,7 @@ import {
   startScanner,
   type Workspace,
 } from './leakage-workspace.ts';
-import { seededNumbers } from './perform.ts';
+import { EVERYTHING, seededNumbers } from './perform.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
 const MAX_CLEANING_MS = 10_000;
@@ -107,9 +107,7 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   const opened = ['--file', workspace.file, '--key-file', workspace.keyFile];
   await workspace.vault(['init', ...opened, '--tenant', name, '--key-out', managementFile], { shows: 'masked' });
   const everythingFile = workspace.given('everything.key');
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal' };
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const body = { name: canaries.word('first application'), type: 'private', rules: [{ ...rule, permissions }] };
+  const body = { ...EVERYTHING, name: canaries.word('first application') };
   await workspace.vault(
     ['apps', 'create', ...opened, '--api-key-file', managementFile, '--key-out', everythingFile, '--body', '-'],
     {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { type Check, CheckFailure } from './check.ts';
 import { LOCK_HOLDER, STALLING_SERVER } from './locks-processes.ts';
 import { percentile } from './perform.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { type ServedVault, withServedVault } from './served-vault.ts';
 
 const LOCKED_MS = 3_000;
 const EVERY_MS = 10;
@@ -148,15 +148,7 @@ async function measure(vault: ServedVault, idle: string) {
   return judge(figures);
 }
 
-async function run() {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    return await withStallingServer((idle) => measure(vault, idle.url));
-  } finally {
-    await vault.close();
-  }
-}
+const run = () => withServedVault({}, (vault) => withStallingServer((idle) => measure(vault, idle.url)));
 
 /** Probes a server that waits for the lock inside its event loop. */
 const control = () =>

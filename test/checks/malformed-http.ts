@@ -8,7 +8,7 @@ import { type Check, CheckFailure, type CheckOptions, type Figures } from './che
 import { type MannersCase, mannersCases } from './http-manners.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { descriptorsOf } from './process-figures.ts';
-import { serveVault } from './served-vault.ts';
+import { withServedVault } from './served-vault.ts';
 
 const MIN_CASES = 28;
 const WIDTH = 12;
@@ -97,10 +97,8 @@ function judge(tally: Tally, figures: Figures): Figures {
   return all;
 }
 
-async function run(options: CheckOptions): Promise<Figures> {
-  const vault = await serveVault();
-  try {
-    await vault.start({ flags: LIMITS });
+const run = (options: CheckOptions): Promise<Figures> =>
+  withServedVault({ flags: LIMITS }, async (vault) => {
     const target = { port: Number(new URL(vault.url()).port), key: vault.everything };
     const { get } = requestTexts(() => target.port, target.key);
     const alive = async () =>
@@ -118,10 +116,7 @@ async function run(options: CheckOptions): Promise<Figures> {
     if (!figures.alive) throw new CheckFailure('it does not answer afterwards', all);
     if (after !== before) throw new CheckFailure(`${after - before} descriptors more than before`, all);
     return all;
-  } finally {
-    await vault.close();
-  }
-}
+  });
 
 /**
  * Counts the descriptors of the daemon while its writer thread runs. The thread starts when several writes arrive

@@ -1,9 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ENVIRONMENT } from './daemon-process.ts';
-
-const MAX_START_MS = 20_000;
+import { ENVIRONMENT, untilReady } from './daemon-process.ts';
 
 /** The end of a process: its exit code, or the signal that killed it. */
 export type End = number | string | null;
@@ -14,7 +11,7 @@ export interface Started {
   readonly pid: number;
   readonly url: string;
   /** The key of a `--dev` daemon. */
-  readonly managementKey?: string;
+  readonly managementKey: string | undefined;
   readonly ended: Promise<End>;
   /** Returns what the process has printed so far. */
   told(): string;
@@ -52,16 +49,7 @@ export async function startServe({
     });
   }
   const ended = new Promise<End>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal)));
-  const begun = performance.now();
-  while (!existsSync(readyFile)) {
-    if (child.exitCode !== null) throw new Error(`the daemon did not start: ${told}`);
-    if (performance.now() - begun > MAX_START_MS) {
-      child.kill('SIGKILL');
-      throw new Error(`the daemon was not ready in time: ${told}`);
-    }
-    await sleep(5);
-  }
-  const { url, pid, management_key: managementKey } = JSON.parse(readFileSync(readyFile, 'utf8'));
+  const { url, pid, management_key: managementKey } = await untilReady(child, readyFile, () => told);
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
   void ended.then(() => process.removeListener('exit', kill));

@@ -25,6 +25,18 @@ export interface PerformParts {
 /** Calls an operation. Rejects when the reply is invalid: a 5xx other than 503, or a body that violates its schema. */
 export type Perform = (key: string, operation: OperationId, parts?: PerformParts) => Promise<Performed>;
 
+/** The body of an application with all token permissions and `reveal` on everything. */
+export const EVERYTHING = {
+  name: 'everything',
+  type: 'private',
+  rules: [
+    {
+      ...{ description: '', priority: 1, container: '/', transform: 'reveal' },
+      permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+    },
+  ],
+} as const;
+
 /** The status of a daemon that may answer later. */
 const BUSY: readonly number[] = [503];
 

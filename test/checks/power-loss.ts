@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createExpectedState } from './expected-state.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
 import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-disk.ts';
 import { type Recording, record } from './power-loss-record.ts';
@@ -112,25 +112,14 @@ async function fail(recording: Recording, images: number, random: () => number) 
   return figures;
 }
 
-async function run({ seed, quick }: CheckOptions) {
+async function run({ seed, quick }: CheckOptions, bin?: string) {
   const { images, ...workload } = SIZES[quick ? 'quick' : 'full'];
   const random = seededNumbers(seed);
-  return await fail(await record({ random, ...workload }), images, random);
+  return await fail(await record({ random, ...workload, ...(bin && { bin }) }), images, random);
 }
 
-/**
- * Patches the product so that it uses the default setting of better-sqlite3, which answers before a write is on the
- * disk.
- */
-async function control({ seed }: CheckOptions) {
-  const { images, ...workload } = SIZES.quick;
-  const random = seededNumbers(seed);
-  const product = patchProduct(SYNCED, '["synchronous","NORMAL",1]');
-  try {
-    return await fail(await record({ random, ...workload, bin: product.bin }), images, random);
-  } finally {
-    product.remove();
-  }
-}
+/** Runs a product with the default setting of better-sqlite3, which answers before a write is on the disk. */
+const control = ({ seed }: CheckOptions) =>
+  withPatch([SYNCED, '["synchronous","NORMAL",1]'], (bin) => run({ seed, quick: true }, bin));
 
-export const CHECK: Check = { number: 2, name: 'power loss', quick: true, run, control };
+export const CHECK: Check = { number: 2, name: 'power loss', quick: true, run: (options) => run(options), control };

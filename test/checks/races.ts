@@ -7,8 +7,8 @@ import { createStore } from '../create-store.ts';
 import { seededRandom } from '../fixed-world.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
-import { createCaller, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
-import { serveVault } from './served-vault.ts';
+import { createCaller, EVERYTHING, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
+import { withServedVault } from './served-vault.ts';
 
 const FULL = 1_000;
 const QUICK = 40;
@@ -179,18 +179,12 @@ async function rationed(index: number): Promise<void> {
   if (index % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 600));
 }
 
-async function run({ seed, quick }: CheckOptions) {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    const { remote, direct, everything, management } = vault;
+const run = ({ seed, quick }: CheckOptions) =>
+  withServedVault({}, async ({ remote, direct, everything, management }) => {
     const course = { targets: [remote, direct] as const, everything, management };
     const names = Object.keys(RACES) as (keyof typeof RACES)[];
-    return await runRaces(course, quick ? QUICK : FULL, seed, names);
-  } finally {
-    await vault.close();
-  }
-}
+    return runRaces(course, quick ? QUICK : FULL, seed, names);
+  });
 
 /** Runs the patches on a store that ignores revisions, so that updates must get lost. */
 async function control({ seed }: CheckOptions) {
@@ -211,10 +205,8 @@ async function control({ seed }: CheckOptions) {
   const { application } = await vault.createTenant('control');
   const perform = createCaller(() => directClient(vault));
   const management = application.key ?? '';
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rules = [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions }];
-  const body = { name: 'everything', type: 'private', rules };
-  const everything = String((await perform(management, 'createApplication', { body })).body['key']);
+  const made = await perform(management, 'createApplication', { body: EVERYTHING });
+  const everything = String(made.body['key']);
   try {
     return await runRaces({ targets: [perform, perform], everything, management }, 20, seed, ['patches']);
   } finally {

@@ -1,5 +1,5 @@
 import { CheckFailure } from './check.ts';
-import { patchProduct } from './patched-product.ts';
+import { withPatch } from './patched-product.ts';
 
 /** A guard as the built product has it, the code without it, and the attack that must then succeed. */
 export type Guard = readonly [guard: string, without: string, attack: (bin: string) => unknown];
@@ -11,15 +11,12 @@ export type Guard = readonly [guard: string, without: string, attack: (bin: stri
 export async function removeGuards(guards: readonly Guard[]): Promise<void> {
   const found: string[] = [];
   for (const [guard, without, attack] of guards) {
-    const product = patchProduct(guard, without);
     try {
-      await attack(product.bin);
+      await withPatch([guard, without], async (bin) => attack(bin));
       return;
     } catch (error) {
       if (!(error instanceof CheckFailure)) throw error;
       found.push(error.message);
-    } finally {
-      product.remove();
     }
   }
   throw new CheckFailure(found.join('; '));

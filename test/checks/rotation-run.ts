@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { VAULT_BIN } from './daemon-process.ts';
 import { inParallel } from './perform.ts';
 import { countInFile, tenantKeyBytes } from './rotation-keys.ts';
 import { killRotations } from './rotation-kills.ts';
 import { startLoad } from './rotation-load.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 const CALLERS = 32;
 /** The number of tokens that one call reads back. */
 const PAGE = 100;
@@ -72,7 +71,7 @@ export async function rotateUnderLoad(options: RotationOptions): Promise<Rotatio
     load.readsSince();
     await sleep(beforeMs);
     const before = load.readsSince();
-    const words = [VAULT, 'keys', 'rotate', '--yes', '--file', vault.file];
+    const words = [VAULT_BIN, 'keys', 'rotate', '--yes', '--file', vault.file];
     const spawnRotation = (...flags: readonly string[]) =>
       spawn(process.execPath, [...words, ...flags], { stdio: 'ignore' });
     const killed = await killRotations(spawnRotation, { kills, random });

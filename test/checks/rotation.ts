@@ -1,7 +1,7 @@
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { seededNumbers } from './perform.ts';
 import { type RotationRun, rotateUnderLoad } from './rotation-run.ts';
-import { serveVault } from './served-vault.ts';
+import { withServedVault } from './served-vault.ts';
 
 const SIZES = {
   quick: { tokens: 300, kills: 3 },
@@ -15,10 +15,8 @@ const MAX_SLOWER = 2;
  * Removes a slot while a daemon runs. Resolves to the exit code of a command with the removed key file, and to the
  * status of a request to the daemon.
  */
-async function removedSlotExit(): Promise<{ readonly exit: number; readonly served: number }> {
-  const vault = await serveVault();
-  try {
-    await vault.start();
+const removedSlotExit = () =>
+  withServedVault({}, async (vault) => {
     const other = `${vault.file}.other`;
     await vault.cli(['keys', 'add', '--new-key-file', other], '');
     await vault.cli(['keys', 'remove', '--slot', '0', '--yes', '--key-file', other], '');
@@ -28,10 +26,7 @@ async function removedSlotExit(): Promise<{ readonly exit: number; readonly serv
     );
     const { status } = await vault.remote(vault.everything, 'listTokens');
     return { exit, served: status };
-  } finally {
-    await vault.close();
-  }
-}
+  });
 
 function judge(run: RotationRun, least: number): void {
   const { killed, refused, lost, doctorOk, keys, oldKeysLeft } = run;

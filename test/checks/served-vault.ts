@@ -1,23 +1,17 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
-import { createCaller, type Perform } from './perform.ts';
+import { ENVIRONMENT, untilReady, VAULT_BIN } from './daemon-process.ts';
+import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
-const MAX_START_MS = 30_000;
 const execute = promisify(execFile);
-
-/** The environment without `VAULT_` variables. */
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 export interface StartOptions {
   /** The limit on open descriptors (`ulimit -n`). */
@@ -72,12 +66,15 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
 
   async function cli(args: readonly string[], key: string): Promise<string> {
     const env = { ...ENVIRONMENT, VAULT_API_KEY: key, VAULT_FILE: file };
-    const { stdout } = await execute(process.execPath, [...everyFlags, VAULT, ...args], { env, maxBuffer: 2 ** 26 });
+    const { stdout } = await execute(process.execPath, [...everyFlags, VAULT_BIN, ...args], {
+      env,
+      maxBuffer: 2 ** 26,
+    });
     return stdout;
   }
 
   async function start(options: StartOptions = {}): Promise<number> {
-    const { descriptors, flags = [], nodeFlags = [], bin = VAULT } = options;
+    const { descriptors, flags = [], nodeFlags = [], bin = VAULT_BIN } = options;
     rmSync(readyFile, { force: true });
     const started = performance.now();
     const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
@@ -87,12 +84,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];
     const child = spawn(command, words, { env: ENVIRONMENT, stdio: 'ignore' });
     daemon = child;
-    while (!existsSync(readyFile)) {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error('the daemon did not start');
-      if (performance.now() - started > MAX_START_MS) throw new Error('the daemon was not ready in time');
-      await sleep(3);
-    }
-    url = JSON.parse(readFileSync(readyFile, 'utf8')).url;
+    ({ url } = await untilReady(child, readyFile));
     remote = remoteClient({ url });
     clients.push(remote);
     return performance.now() - started;
@@ -113,9 +105,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
   const direct = directClient(await openFileVault({ file, credential }));
   clients.push(direct);
   const onFile = createCaller(() => direct);
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-  const body = { name: 'everything', type: 'private', rules: [rule], can_create_expiring_applications: true };
+  const body = { ...EVERYTHING, can_create_expiring_applications: true };
   const everything = String((await onFile(management, 'createApplication', { body })).body['key']);
 
   return {
@@ -143,4 +133,15 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
       cleanUp();
     },
   };
+}
+
+/** Runs `work` with a vault of its own and a daemon on it. */
+export async function withServedVault<T>(options: StartOptions, work: (vault: ServedVault) => Promise<T>): Promise<T> {
+  const vault = await serveVault();
+  try {
+    await vault.start(options);
+    return await work(vault);
+  } finally {
+    await vault.close();
+  }
 }

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { createFastClock } from './fast-clock.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { createKeepAlives } from './keep-alives.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { type ServedVault, serveVault, withServedVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
 import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
 
@@ -207,36 +208,26 @@ async function run({ seed }: CheckOptions): Promise<Figures> {
 }
 
 /** Opens more connections before each sample, so that the daemon's descriptors grow. */
-async function leakDescriptors(seed: number): Promise<Figures> {
-  const { leakConnections } = await import('./idle-connections.ts');
-  const vault = await serveVault();
-  const leak = leakConnections(() => vault.url());
-  try {
-    await vault.start({ nodeFlags: SETTLED_HEAP });
-    return judge(await soak(vault, seed, QUICK, { besides: () => leak.open(10) }), {
-      settledAfter: 0,
-      mostSlope: Number.POSITIVE_INFINITY,
-    });
-  } finally {
-    leak.close();
-    await vault.close();
-  }
-}
+const leakDescriptors = (seed: number): Promise<Figures> =>
+  withServedVault({ nodeFlags: SETTLED_HEAP }, async (vault) => {
+    const { open, close } = createKeepAlives(vault.url());
+    try {
+      const soaked = await soak(vault, seed, QUICK, { besides: () => open(10) });
+      return judge(soaked, { settledAfter: 0, mostSlope: Number.POSITIVE_INFINITY });
+    } finally {
+      close();
+    }
+  });
 
 /** Makes the daemon keep 8 KiB of each request. Within a minute the heap itself varies by 10 to 20 MiB. */
-async function leakMemory(seed: number): Promise<Figures> {
-  const product = patchProduct(KEPT, KEEPING);
-  const vault = await serveVault();
-  try {
-    await vault.start({ nodeFlags: SETTLED_HEAP, bin: product.bin });
-    const soaked = await soak(vault, seed, SHORT);
-    const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
-    return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
-  } finally {
-    await vault.close();
-    product.remove();
-  }
-}
+const leakMemory = (seed: number): Promise<Figures> =>
+  withPatch([KEPT, KEEPING], (bin) =>
+    withServedVault({ nodeFlags: SETTLED_HEAP, bin }, async (vault) => {
+      const soaked = await soak(vault, seed, SHORT);
+      const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
+      return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
+    }),
+  );
 
 /** Runs both leaks. Rejects with a `CheckFailure` when the check detects both. */
 async function control({ seed }: CheckOptions): Promise<Figures> {

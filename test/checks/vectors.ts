@@ -1,16 +1,14 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { openEnvelope, SUITE } from '../../src/keyring/envelope.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { damageRowOf, type Frozen, frozenFormats, thaw } from '../vectors/frozen-vault-files.ts';
 import { readTable, readVectors } from '../vectors/read-vectors.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import { inParallel, seededNumbers } from './perform.ts';
-import { serveVault } from './served-vault.ts';
+import { withServedVault } from './served-vault.ts';
 
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 const APPENDIX_A_CASES = 15;
 const execute = promisify(execFile);
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
@@ -30,10 +28,8 @@ interface Held {
 async function mergePatches({ random }: Flaw): Promise<Held> {
   const rows = readTable('merge-patch').filter(({ part }) => part.startsWith('RFC 7396'));
   if (rows.length !== APPENDIX_A_CASES) throw new CheckFailure(`appendix A has ${rows.length} cases`);
-  const vault = await serveVault();
   const wrong: string[] = [];
-  try {
-    await vault.start();
+  await withServedVault({}, async (vault) => {
     for (const {
       fields: [target, patch, result],
     } of rows) {
@@ -45,9 +41,7 @@ async function mergePatches({ random }: Flaw): Promise<Held> {
       const expected = result === 'null' ? '{}' : `{"member":${random ? `[${result}]` : result}}`;
       if (!text.includes(`"data":${expected},`)) wrong.push(`RFC 7396: ${target} + ${patch} became ${text}`);
     }
-  } finally {
-    await vault.close();
-  }
+  });
   return { cases: rows.length, wrong };
 }
 
@@ -81,7 +75,7 @@ async function frozenFiles({ random }: Flaw): Promise<Held> {
     const vault = thaw(format, random && damageFirst);
     const ask = async (words: readonly string[], apiKey: string, opening: Record<string, string>) => {
       const env = { ...ENVIRONMENT, VAULT_FILE: vault.file, VAULT_API_KEY: apiKey, ...opening };
-      const { stdout } = await execute(process.execPath, [VAULT, ...words], { env }).catch(() => ({ stdout: '' }));
+      const { stdout } = await execute(process.execPath, [VAULT_BIN, ...words], { env }).catch(() => ({ stdout: '' }));
       return stdout.trimEnd();
     };
     try {

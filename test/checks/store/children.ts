@@ -2,7 +2,7 @@ import type { Check, CheckOptions } from '../check.ts';
 import { CheckFailure } from '../check.ts';
 import { KEEP_CHILDREN, ROUNDS } from '../children.ts';
 import { attackChildren } from '../children-attack.ts';
-import { patchProduct } from '../patched-product.ts';
+import { withPatch } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 
 async function attack({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
@@ -19,20 +19,11 @@ async function attack({ seed, quick }: CheckOptions, options: Omit<FleetOptions,
   }
 }
 
-/** Runs a product that keeps the children of a replaced key. */
-async function keepChildren(options: CheckOptions) {
-  const { bin, remove } = patchProduct(...KEEP_CHILDREN);
-  try {
-    return await attack(options, { bin });
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 34,
   name: 'children of a stolen key',
   quick: true,
   run: (options) => attack(options),
-  control: keepChildren,
+  /** Runs a product that keeps the children of a replaced key. */
+  control: (options) => withPatch(KEEP_CHILDREN, (bin) => attack(options, { bin })),
 };

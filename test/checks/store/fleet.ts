@@ -1,23 +1,20 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { remoteClient } from '../../../src/client/remote.ts';
 import type { Client } from '../../../src/contract/call.ts';
 import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
-import { VAULT_BIN } from '../daemon-process.ts';
-import { createCaller, type Perform } from '../perform.ts';
+import { ENVIRONMENT, untilReady, VAULT_BIN } from '../daemon-process.ts';
+import { createCaller, EVERYTHING, type Perform } from '../perform.ts';
 
 const execute = promisify(execFile);
-const MAX_START_MS = 30_000;
 const MAX_EXIT_MS = 10_000;
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 export interface FleetOptions {
   readonly daemons: number;
@@ -112,31 +109,17 @@ export async function startFleet({
   async function start(daemon: number): Promise<void> {
     const readyFile = join(folder, `ready-${daemon}.json`);
     rmSync(readyFile, { force: true });
-    const words = [
-      'serve',
-      '--store',
-      served,
-      '--port',
-      '0',
-      '--no-log',
-      '--ready-file',
-      readyFile,
-      ...flags(daemon, folder),
-    ];
-    const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const words = ['serve', '--store', served, '--port', '0', '--no-log', '--ready-file', readyFile];
+    const args = [bin, ...words, ...flags(daemon, folder)];
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errors[daemon] = (errors[daemon] ?? '') + text;
     });
     children[daemon] = child;
-    const deadline = performance.now() + MAX_START_MS;
-    while (!existsSync(readyFile)) {
-      if (child.exitCode !== null || performance.now() > deadline)
-        throw new Error(`the daemon did not start: ${errors[daemon] ?? ''}`);
-      await sleep(5);
-    }
-    urls[daemon] = JSON.parse(readFileSync(readyFile, 'utf8')).url;
+    const { url } = await untilReady(child, readyFile, () => errors[daemon] ?? '');
+    urls[daemon] = url;
     await clients[daemon]?.close();
-    clients[daemon] = remoteClient({ url: urls[daemon] ?? '' });
+    clients[daemon] = remoteClient({ url });
   }
 
   const callers = Array.from({ length: daemons }, (_, daemon) =>
@@ -150,10 +133,7 @@ export async function startFleet({
     callers[daemon] ?? createCaller(() => Promise.reject(new Error('no daemon')) as never);
 
   await Promise.all(callers.map((_, daemon) => start(daemon)));
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-  const body = { name: 'everything', type: 'private', rules: [rule] };
-  const made = await at(0)(management, 'createApplication', { body });
+  const made = await at(0)(management, 'createApplication', { body: EVERYTHING });
 
   return {
     server,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { percentile } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -47,20 +47,14 @@ async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 
   }
 }
 
-/** Runs a product that lets the server acknowledge commits before they are on disk. */
-async function loseCommits(options: CheckOptions) {
-  const { bin, remove } = patchProduct(DURABLE, DURABLE.replace('TO on', 'TO off'));
-  try {
-    return await kills({ ...options, quick: false }, { bin, settings: { wal_writer_delay: '10s' } });
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 21,
   name: 'kill the server',
   quick: true,
   run: (options) => kills(options),
-  control: loseCommits,
+  /** Runs a product that lets the server acknowledge commits before they are on disk. */
+  control: (options) =>
+    withPatch([DURABLE, DURABLE.replace('TO on', 'TO off')], (bin) =>
+      kills({ ...options, quick: false }, { bin, settings: { wal_writer_delay: '10s' } }),
+    ),
 };

@@ -1,5 +1,5 @@
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 
 const ROUNDS = { quick: 200, full: 10_000 } as const;
@@ -40,20 +40,11 @@ async function replace({ quick }: CheckOptions, options: Omit<FleetOptions, 'dae
   }
 }
 
-/** Runs a product that never compares a known key with later changes. */
-async function neverCompare(options: CheckOptions) {
-  const { bin, remove } = patchProduct(COMPARES, '!0');
-  try {
-    return await replace(options, { bin });
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 24,
   name: 'old keys on another daemon',
   quick: true,
   run: (options) => replace(options),
-  control: neverCompare,
+  /** Runs a product that never compares a known key with later changes. */
+  control: (options) => withPatch([COMPARES, '!0'], (bin) => replace(options, { bin })),
 };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
@@ -74,21 +74,12 @@ async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOption
   }
 }
 
-/** Runs a product that keeps a version of the locked row for each transaction. */
-async function updateHead(options: CheckOptions) {
-  const { bin, remove } = patchProduct(LOCKS, UPDATES);
-  try {
-    return await keepOpen({ ...options, quick: true }, { bin });
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 43,
   name: 'open snapshot',
   quick: true,
   runs: 'alone',
   run: (options) => keepOpen(options),
-  control: updateHead,
+  /** Runs a product that keeps a version of the locked row for each transaction. */
+  control: (options) => withPatch([LOCKS, UPDATES], (bin) => keepOpen({ ...options, quick: true }, { bin })),
 };

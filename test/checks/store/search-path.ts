@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { startPooler } from '../../postgres/pooler.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import type { Perform } from '../perform.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 
@@ -124,20 +124,11 @@ async function attackBoth(_options: CheckOptions) {
   }
 }
 
-/** Attacks a product that looks for functions in `public` first. */
-async function attackUnsafe() {
-  const { bin, remove } = patchProduct(SEARCH_PATH, UNSAFE_PATH, RECOGNIZED);
-  try {
-    return await attack(bin);
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 36,
   name: 'functions of another role',
   quick: true,
   run: attackBoth,
-  control: attackUnsafe,
+  /** Attacks a product that looks for functions in `public` first. */
+  control: () => withPatch([SEARCH_PATH, UNSAFE_PATH, RECOGNIZED], (bin) => attack(bin)),
 };
