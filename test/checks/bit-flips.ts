@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CELL, type FlipJob, type FlipTally, type FlipTrouble } from './bit-flip-worker.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { seededNumbers } from './perform.ts';
 import { makeTamperVault } from './tamper-vault.ts';
 
@@ -38,40 +38,35 @@ interface FlipOptions {
 
 async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figures> {
   const random = seededNumbers(seed);
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const script = join(import.meta.dirname, 'bit-flip-worker.ts');
-  const vault = await makeTamperVault(seed);
-  try {
-    const bytes = new Uint8Array(readFileSync(vault.name));
-    const size = bytes.length;
-    const offsets =
-      sample === undefined
-        ? Uint32Array.from({ length: size }, (_, offset) => offset)
-        : Uint32Array.from({ length: sample }, () => Math.floor(random() * size)).toSorted();
-    const workers = availableParallelism();
-    const tallies = await Promise.all(
-      Array.from({ length: workers }, (_, worker) =>
-        runWorker(script, {
-          bytes,
-          keyFile: vault.keyFile,
-          asked: {
-            readers: vault.readers.slice(0, READERS),
-            managers: vault.managers.slice(0, 1),
-            tokens: vault.tokens.slice(0, -1),
-          },
-          file: join(folder.path, `flipped-${worker}.db`),
-          seed: seed + worker,
-          offsets: offsets.filter((offset) => Math.floor(offset / CELL) % workers === worker),
-          grouped: sample === undefined,
-          blind,
-        }),
-      ),
-    );
-    return judge(size, tallies);
-  } finally {
-    folder.remove();
-    vault.remove();
-  }
+  using vault = await makeTamperVault(seed);
+  const bytes = new Uint8Array(readFileSync(vault.name));
+  const size = bytes.length;
+  const offsets =
+    sample === undefined
+      ? Uint32Array.from({ length: size }, (_, offset) => offset)
+      : Uint32Array.from({ length: sample }, () => Math.floor(random() * size)).toSorted();
+  const workers = availableParallelism();
+  const tallies = await Promise.all(
+    Array.from({ length: workers }, (_, worker) =>
+      runWorker(script, {
+        bytes,
+        keyFile: vault.keyFile,
+        asked: {
+          readers: vault.readers.slice(0, READERS),
+          managers: vault.managers.slice(0, 1),
+          tokens: vault.tokens.slice(0, -1),
+        },
+        file: join(folder.path, `flipped-${worker}.db`),
+        seed: seed + worker,
+        offsets: offsets.filter((offset) => Math.floor(offset / CELL) % workers === worker),
+        grouped: sample === undefined,
+        blind,
+      }),
+    ),
+  );
+  return judge(size, tallies);
 }
 
 function judge(size: number, tallies: readonly FlipTally[]): Figures {

@@ -28,7 +28,8 @@ export interface DaemonOptions {
   readonly bin?: string;
 }
 
-export interface DaemonProcess {
+/** It is killed where it is disposed. */
+export interface DaemonProcess extends AsyncDisposable {
   readonly url: string;
   /** The process id of the daemon, not of the wrapper. */
   readonly pid: number;
@@ -59,20 +60,17 @@ export async function startDaemon({
   const { url, pid } = ready;
   const kill = () => send(pid, 'SIGKILL');
   process.once('exit', kill);
-  return {
-    url,
-    pid,
-    async stop(signal) {
-      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-      const gone = once(child, 'exit');
-      send(pid, signal);
-      const timer = setTimeout(kill, MAX_STOP_MS);
-      await gone;
-      clearTimeout(timer);
-      process.removeListener('exit', kill);
-      return child.exitCode;
-    },
+  const stop: DaemonProcess['stop'] = async (signal) => {
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+    const gone = once(child, 'exit');
+    send(pid, signal);
+    const timer = setTimeout(kill, MAX_STOP_MS);
+    await gone;
+    clearTimeout(timer);
+    process.removeListener('exit', kill);
+    return child.exitCode;
   };
+  return { url, pid, stop, [Symbol.asyncDispose]: async () => void (await stop('SIGKILL')) };
 }
 
 /** The members of a ready file that checks use. */

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { type DaemonProcess, ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
@@ -175,8 +175,8 @@ interface Options extends CheckOptions {
 }
 
 async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
-  const elsewhere = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const readyFile = join(elsewhere, 'ready.json');
+  using elsewhere = makeFolder();
+  const readyFile = join(elsewhere.path, 'ready.json');
   const rounds = quick ? 1 : 5;
   const use = createUse(await makeVaultFile(disk.folder), disk, seededNumbers(seed));
   let slowest = 0;
@@ -214,7 +214,6 @@ async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
     return { ...use.counts, lost: 0, rounds, slowest_recovery_ms: slowest };
   } finally {
     await use.stop('SIGKILL');
-    rmSync(elsewhere, { recursive: true, force: true });
     disk.remove();
   }
 }

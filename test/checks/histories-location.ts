@@ -6,8 +6,8 @@ import { loadDriver } from '../../src/store/sqlite/file/driver.ts';
 import { resetVault } from '../../src/vault/admin.ts';
 import type { KeyHolderOptions } from '../../src/vault/key-holder.ts';
 import { createVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { type Columns, groupRows, spreadRows, type Tables, type VaultRows } from './histories-rows.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
 import { COUNTERS } from './put-back.ts';
 
 /** The vault of one history. */
@@ -101,5 +101,5 @@ export async function fileLocations(): Promise<HistoryLocations> {
   }
 
   const management = application.key ?? '';
-  return { start, tenantId: tenant.id, management, create, remove: async () => folder.remove() };
+  return { start, tenantId: tenant.id, management, create, remove: async () => folder[Symbol.dispose]() };
 }

@@ -30,7 +30,7 @@ interface RunOptions {
  * The folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not search
  * the command input in `given/`.
  */
-export interface Workspace {
+export interface Workspace extends Disposable {
   readonly file: string;
   readonly keyFile: string;
   /** A text in the environment of every process that this workspace starts. It identifies these processes. */
@@ -44,7 +44,6 @@ export interface Workspace {
   readonly ran: ReadonlyMap<number, readonly string[]>;
   /** Returns the folder for standard output that may show `stream`, or for standard error. */
   written(stream: Shows | 'stderr'): string;
-  remove(): void;
 }
 
 export function makeWorkspace(): Workspace {
@@ -121,7 +120,7 @@ export function makeWorkspace(): Workspace {
     },
     ran,
     written,
-    remove: () => {
+    [Symbol.dispose]() {
       process.removeListener('exit', remove);
       remove();
     },
@@ -129,12 +128,11 @@ export function makeWorkspace(): Workspace {
 }
 
 /** Searches for canaries from a separate process. */
-export interface Scanner {
+export interface Scanner extends Disposable {
   scan(paths: readonly string[], needles: readonly Needle[]): Promise<ScanResult>;
   watch(marker: string): Promise<void>;
   /** Stops watching. Resolves to the command lines and environments of the watched processes. */
   seen(): Promise<WatchResult>;
-  close(): void;
 }
 
 export async function startScanner(): Promise<Scanner> {
@@ -153,7 +151,7 @@ export async function startScanner(): Promise<Scanner> {
     scan: (paths, needles) => ask({ paths, needles }),
     watch: (marker) => ask({ marker }),
     seen: () => ask('stop'),
-    close: () => child.disconnect(),
+    [Symbol.dispose]: () => child.disconnect(),
   };
 }
 

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { type SteppingClock, steppingClock } from '../fixed-world.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { makeFolder } from './folder.ts';
 import { createDraw, type Draw } from './model-fuzz-bodies.ts';
 import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
@@ -76,20 +74,26 @@ async function fuzzVault(
   steps: number,
   count: (name: string) => void,
 ): Promise<Difference | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
+  using folder = makeFolder();
   const clock = steppingClock();
   const draw = createDraw(options.seed * 1_000_003 + part);
   const seed = `${options.seed}/${part}`;
   const { openStores } = options;
   const daemonDraw = createDraw(options.seed * 1_000_033 + part);
-  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, draw: daemonDraw, openStores });
+  const targets = await openTargets({
+    folder: folder.path,
+    seed,
+    clock,
+    tenants: TENANTS,
+    draw: daemonDraw,
+    openStores,
+  });
   try {
     const model = createModel(targets.tenants, clock.now(), options.ignores);
     const found = await walk({ ...options, model, targets, clock, draw, steps, count });
     return found && { part, ...found };
   } finally {
     await targets.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

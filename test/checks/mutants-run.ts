@@ -61,7 +61,7 @@ interface RunOptions {
 }
 
 /** A copy of the sources and tests in which guards can be removed. */
-export interface MutantCopy {
+export interface MutantCopy extends Disposable {
   readonly folder: string;
   /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
   removeGuard(guard: SourceGuard): () => void;
@@ -74,7 +74,6 @@ export interface MutantCopy {
    * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
    */
   testMutant(mutant: Mutant): Promise<TestRun>;
-  remove(): void;
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -166,7 +165,7 @@ export function copySources(): MutantCopy {
         if (mutant.isBuilt) build();
       }
     },
-    remove() {
+    [Symbol.dispose]() {
       process.removeListener('exit', remove);
       remove();
     },

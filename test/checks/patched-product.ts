@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.ts';
 
 /** A copy of the built product. */
-export interface ProductCopy {
+/** It is removed where it is disposed, and with this process at the latest. */
+export interface ProductCopy extends Disposable {
   readonly folder: string;
   /** The path of its `dist/vault.cjs`. */
   readonly bin: string;
@@ -33,7 +34,7 @@ export function copyProduct(): ProductCopy {
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
   for (const part of ['dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
-  return { folder, bin: join(folder, 'dist', 'vault.cjs'), remove };
+  return { folder, bin: join(folder, 'dist', 'vault.cjs'), remove, [Symbol.dispose]: remove };
 }
 
 /** Replaces `before` with `after` in a file. Returns the number of replacements. */
@@ -70,10 +71,6 @@ export async function withPatch<T>(
   patches: Readonly<Parameters<typeof patchProduct>>,
   work: (bin: string) => Promise<T>,
 ): Promise<T> {
-  const { bin, remove } = patchProduct(...patches);
-  try {
-    return await work(bin);
-  } finally {
-    remove();
-  }
+  using product = patchProduct(...patches);
+  return await work(product.bin);
 }

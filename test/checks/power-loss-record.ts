@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DaemonProcess, startDaemon } from './daemon-process.ts';
+import { startDaemon } from './daemon-process.ts';
 import type { State } from './expected-state.ts';
+import { makeFolder } from './folder.ts';
 import { type DiskEvent, readTrace, recorder, traceIdOf } from './power-loss-trace.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 
@@ -39,32 +39,26 @@ const PAUSE_MS = 400;
 /** Records the system calls of a daemon under four writers. Rejects when they cannot be recorded. */
 export async function record({ bin, ...options }: RecordOptions): Promise<Recording> {
   assertRecorder();
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  let daemon: DaemonProcess | undefined;
-  try {
-    const { file, keyFile: _, ...keys } = await makeVaultFile(folder);
-    const database = readFileSync(file);
-    const prefix = join(folder, 'trace');
-    daemon = await startDaemon({
-      file,
-      readyFile: join(folder, 'ready.json'),
-      wrapper: recorder(prefix),
-      ...(bin !== undefined && { bin }),
-    });
-    const operations = await work(daemon.url, keys.everything, options);
-    await daemon.stop('SIGTERM');
-    const { events, writers } = readTrace(prefix, file);
-    // The main thread makes the first write. A writer thread makes simultaneous writes.
-    if (writers !== 2) throw new Error(`the log was written by ${writers} threads, not by both that write`);
-    const answers = events.filter(({ kind }) => kind === 'answer').length;
-    if (answers !== operations.length) {
-      throw new Error(`${operations.length} answers arrived, ${answers} are in the recording`);
-    }
-    return { ...keys, database, operations, events };
-  } finally {
-    await daemon?.stop('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+  using folder = makeFolder();
+  const { file, keyFile: _, ...keys } = await makeVaultFile(folder.path);
+  const database = readFileSync(file);
+  const prefix = join(folder.path, 'trace');
+  await using daemon = await startDaemon({
+    file,
+    readyFile: join(folder.path, 'ready.json'),
+    wrapper: recorder(prefix),
+    ...(bin !== undefined && { bin }),
+  });
+  const operations = await work(daemon.url, keys.everything, options);
+  await daemon.stop('SIGTERM');
+  const { events, writers } = readTrace(prefix, file);
+  // The main thread makes the first write. A writer thread makes simultaneous writes.
+  if (writers !== 2) throw new Error(`the log was written by ${writers} threads, not by both that write`);
+  const answers = events.filter(({ kind }) => kind === 'answer').length;
+  if (answers !== operations.length) {
+    throw new Error(`${operations.length} answers arrived, ${answers} are in the recording`);
   }
+  return { ...keys, database, operations, events };
 }
 
 function assertRecorder(): void {

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createExpectedState } from './expected-state.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
 import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-disk.ts';
@@ -64,7 +64,7 @@ async function replay(recording: Recording, answered: ReadonlySet<number>, image
 }
 
 async function fail(recording: Recording, images: number, random: () => number) {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const disk = createCrashDisk(recording.database);
   const answered = new Set<number>();
   const counts = {
@@ -78,28 +78,24 @@ async function fail(recording: Recording, images: number, random: () => number) 
   };
   let first: string | undefined;
   let applied = 0;
-  try {
-    for (const { after, loss } of drawFailures(recording, images, random)) {
-      for (; applied < after; applied += 1) {
-        const event = recording.events[applied];
-        if (event?.kind === 'answer') answered.add(event.operation);
-        else if (event) disk.apply(event);
-      }
-      counts.images += 1;
-      if (disk.pending() > 0) counts.with_unsynced_changes += 1;
-      const where = `power lost after event ${after}, unsynced changes ${loss}`;
-      try {
-        const found = await replay(recording, answered, disk.fail(loss, random), folder.path);
-        if (found.first !== undefined) counts.images_with_loss += 1;
-        for (const kind of ['lost', 'undone', 'half'] as const) counts[kind] += found[kind];
-        if (found.first !== undefined) first ??= `${where}: ${found.first}`;
-      } catch (error) {
-        counts.not_opened += 1;
-        first ??= `${where}: ${String(error)}`;
-      }
+  for (const { after, loss } of drawFailures(recording, images, random)) {
+    for (; applied < after; applied += 1) {
+      const event = recording.events[applied];
+      if (event?.kind === 'answer') answered.add(event.operation);
+      else if (event) disk.apply(event);
     }
-  } finally {
-    folder.remove();
+    counts.images += 1;
+    if (disk.pending() > 0) counts.with_unsynced_changes += 1;
+    const where = `power lost after event ${after}, unsynced changes ${loss}`;
+    try {
+      const found = await replay(recording, answered, disk.fail(loss, random), folder.path);
+      if (found.first !== undefined) counts.images_with_loss += 1;
+      for (const kind of ['lost', 'undone', 'half'] as const) counts[kind] += found[kind];
+      if (found.first !== undefined) first ??= `${where}: ${found.first}`;
+    } catch (error) {
+      counts.not_opened += 1;
+      first ??= `${where}: ${String(error)}`;
+    }
   }
   const figures = {
     acknowledged: recording.operations.length,

@@ -6,9 +6,9 @@ import { composeVault } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { seededRandom } from '../fixed-world.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { createCaller, EVERYTHING, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
-import { withServedVault } from './served-vault.ts';
+import { startServedVault } from './served-vault.ts';
 
 const FULL = 1_000;
 const QUICK = 40;
@@ -179,18 +179,19 @@ async function rationed(index: number): Promise<void> {
   if (index % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 600));
 }
 
-const run = ({ seed, quick }: CheckOptions) =>
-  withServedVault({}, async ({ remote, direct, everything, management }) => {
-    const course = { targets: [remote, direct] as const, everything, management };
-    const names = Object.keys(RACES) as (keyof typeof RACES)[];
-    return runRaces(course, quick ? QUICK : FULL, seed, names);
-  });
+async function run({ seed, quick }: CheckOptions) {
+  await using vault = await startServedVault();
+  const { remote, direct, everything, management } = vault;
+  const course = { targets: [remote, direct] as const, everything, management };
+  const names = Object.keys(RACES) as (keyof typeof RACES)[];
+  return await runRaces(course, quick ? QUICK : FULL, seed, names);
+}
 
 /** Runs the patches on a store that ignores revisions, so that updates must get lost. */
 async function control({ seed }: CheckOptions) {
   const random = seededRandom(`races ${seed}`);
   const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const file = join(folder.path, 'vault.db');
   const store = await createStore(file, header);
   const replace = store.replaceToken.bind(store);
@@ -211,7 +212,6 @@ async function control({ seed }: CheckOptions) {
     return await runRaces({ targets: [perform, perform], everything, management }, 20, seed, ['patches']);
   } finally {
     await vault.close();
-    folder.remove();
   }
 }
 

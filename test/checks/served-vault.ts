@@ -25,7 +25,7 @@ export interface StartOptions {
 }
 
 /** A vault file in its own folder, and the built product on it. The processes end with this one at the latest. */
-export interface ServedVault {
+export interface ServedVault extends AsyncDisposable {
   readonly file: string;
   readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
@@ -45,8 +45,6 @@ export interface ServedVault {
   readonly direct: Perform;
   /** Runs a command on the file. Resolves to its standard output. Rejects unless it exits with 0. */
   cli(args: readonly string[], key: string): Promise<string>;
-  /** Ends the daemon and removes the folder. */
-  close(): Promise<void>;
 }
 
 /** Creates the vault. `everyFlags` are flags for Node in each process of the product. */
@@ -126,7 +124,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     }),
     direct: onFile,
     cli,
-    close: async () => {
+    [Symbol.asyncDispose]: async () => {
       await kill();
       for (const client of clients) await client.close();
       process.removeListener('exit', cleanUp);
@@ -135,13 +133,9 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
   };
 }
 
-/** Runs `work` with a vault of its own and a daemon on it. */
-export async function withServedVault<T>(options: StartOptions, work: (vault: ServedVault) => Promise<T>): Promise<T> {
+/** Creates a vault and starts a daemon on it. */
+export async function startServedVault(options?: StartOptions): Promise<ServedVault> {
   const vault = await serveVault();
-  try {
-    await vault.start(options);
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
+  await vault.start(options);
+  return vault;
 }

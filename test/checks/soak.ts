@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { createFastClock } from './fast-clock.ts';
+import { makeFolder } from './folder.ts';
 import { createKeepAlives } from './keep-alives.ts';
-import { builtText, withPatch } from './patched-product.ts';
+import { builtText, patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
-import { type ServedVault, serveVault, withServedVault } from './served-vault.ts';
+import { type ServedVault, serveVault, startServedVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
 import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
 
@@ -186,48 +186,39 @@ function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
 
 async function run({ seed }: CheckOptions): Promise<Figures> {
   const { now, nodeFlag } = createFastClock(SPEED);
-  const vault = await serveVault([nodeFlag]);
-  const folder = mkdtempSync(join(tmpdir(), 'vault-soak-'));
-  try {
-    await vault.start({ nodeFlags: SETTLED_HEAP, flags: ['--log-file', join(folder, 'log')] });
-    let isEnded = false;
-    const begun = now();
-    const upkeep = keepUp(vault, folder, now, () => isEnded);
-    const soaked = await soak(vault, seed, FULL, { clock: { now, speed: SPEED } }).finally(() => {
-      isEnded = true;
-    });
-    const hours = Math.round((now() - begun) / 3_600_000);
-    const figures = { hours, ...judge(soaked, FULL), ...(await upkeep) };
-    const { ok, entries } = JSON.parse(await vault.cli(['audit', 'verify'], ''));
-    if (ok !== true) throw new CheckFailure('the audit does not verify', figures);
-    return { ...figures, entries };
-  } finally {
-    await vault.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await using vault = await serveVault([nodeFlag]);
+  using temporary = makeFolder();
+  const folder = temporary.path;
+  await vault.start({ nodeFlags: SETTLED_HEAP, flags: ['--log-file', join(folder, 'log')] });
+  let isEnded = false;
+  const begun = now();
+  const upkeep = keepUp(vault, folder, now, () => isEnded);
+  const soaked = await soak(vault, seed, FULL, { clock: { now, speed: SPEED } }).finally(() => {
+    isEnded = true;
+  });
+  const hours = Math.round((now() - begun) / 3_600_000);
+  const figures = { hours, ...judge(soaked, FULL), ...(await upkeep) };
+  const { ok, entries } = JSON.parse(await vault.cli(['audit', 'verify'], ''));
+  if (ok !== true) throw new CheckFailure('the audit does not verify', figures);
+  return { ...figures, entries };
 }
 
 /** Opens more connections before each sample, so that the daemon's descriptors grow. */
-const leakDescriptors = (seed: number): Promise<Figures> =>
-  withServedVault({ nodeFlags: SETTLED_HEAP }, async (vault) => {
-    const { open, close } = createKeepAlives(vault.url());
-    try {
-      const soaked = await soak(vault, seed, QUICK, { besides: () => open(10) });
-      return judge(soaked, { settledAfter: 0, mostSlope: Number.POSITIVE_INFINITY });
-    } finally {
-      close();
-    }
-  });
+async function leakDescriptors(seed: number): Promise<Figures> {
+  await using vault = await startServedVault({ nodeFlags: SETTLED_HEAP });
+  using idle = createKeepAlives(vault.url());
+  const soaked = await soak(vault, seed, QUICK, { besides: () => idle.open(10) });
+  return judge(soaked, { settledAfter: 0, mostSlope: Number.POSITIVE_INFINITY });
+}
 
 /** Makes the daemon keep 8 KiB of each request. Within a minute the heap itself varies by 10 to 20 MiB. */
-const leakMemory = (seed: number): Promise<Figures> =>
-  withPatch([KEPT, KEEPING], (bin) =>
-    withServedVault({ nodeFlags: SETTLED_HEAP, bin }, async (vault) => {
-      const soaked = await soak(vault, seed, SHORT);
-      const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
-      return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
-    }),
-  );
+async function leakMemory(seed: number): Promise<Figures> {
+  using product = patchProduct(KEPT, KEEPING);
+  await using vault = await startServedVault({ nodeFlags: SETTLED_HEAP, bin: product.bin });
+  const soaked = await soak(vault, seed, SHORT);
+  const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
+  return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
+}
 
 /** Runs both leaks. Rejects with a `CheckFailure` when the check detects both. */
 async function control({ seed }: CheckOptions): Promise<Figures> {

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { tamperFile } from './tamper-file.ts';
 import { makeVaultFile } from './vault-file.ts';
@@ -25,11 +24,11 @@ const GUARD = builtText('this.#isAltered)throw');
  * copied, and to the statuses of the creates, a read and `/readyz`.
  */
 async function plantTrigger(writers: number, bin?: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const vault = await makeVaultFile(folder);
-  const daemon = await startDaemon({
+  using folder = makeFolder();
+  const vault = await makeVaultFile(folder.path);
+  await using daemon = await startDaemon({
     file: vault.file,
-    readyFile: join(folder, 'ready.json'),
+    readyFile: join(folder.path, 'ready.json'),
     ...(bin !== undefined && { bin }),
   });
   const call = async (path: string, body?: object) => {
@@ -40,23 +39,18 @@ async function plantTrigger(writers: number, bin?: string) {
   const create = (id: string) => call('/tokens', { id, type: 'token', data: id, expires_at: '2099-01-01T00:00:00Z' });
   const createAll = (name: string) =>
     Promise.all(Array.from({ length: writers }, (_, at) => create(`${name}-token-${at}`)));
-  try {
-    for (const name of ['first', 'second']) {
-      const made = await createAll(name);
-      if (made.some((status) => status !== 201)) throw new Error(`before the attack: ${made}`);
-    }
-    await tamperFile(vault.file, (connection) => void connection.exec(TRIGGER));
-    const creates = await createAll('after');
-    const [read, ready] = [await call('/tokens/first-token-0'), await call('/readyz')];
-    let copied = -1;
-    await tamperFile(vault.file, (connection) => {
-      copied = Number(connection.prepare('SELECT count(*) FROM loot').pluck().get());
-    });
-    return { copied, creates: new Set(creates), read, ready };
-  } finally {
-    await daemon.stop('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+  for (const name of ['first', 'second']) {
+    const made = await createAll(name);
+    if (made.some((status) => status !== 201)) throw new Error(`before the attack: ${made}`);
   }
+  await tamperFile(vault.file, (connection) => void connection.exec(TRIGGER));
+  const creates = await createAll('after');
+  const [read, ready] = [await call('/tokens/first-token-0'), await call('/readyz')];
+  let copied = -1;
+  await tamperFile(vault.file, (connection) => {
+    copied = Number(connection.prepare('SELECT count(*) FROM loot').pluck().get());
+  });
+  return { copied, creates: new Set(creates), read, ready };
 }
 
 /** Rejects with a `CheckFailure` if a running daemon runs a trigger, or if a daemon without the guard does not. */

@@ -200,36 +200,31 @@ interface TamperOptions extends CheckOptions {
 /** Alters copies of a vault. Resolves to the figures. Rejects with a `CheckFailure`. */
 export async function tamper({ seed, quick, subject, edits }: TamperOptions): Promise<Record<string, number | string>> {
   const { locations } = subject;
-  const vault = await makeTamperVault(seed, locations);
-  const other = await makeTamperVault(seed + 1, locations);
+  using vault = await makeTamperVault(seed, locations);
+  using other = await makeTamperVault(seed + 1, locations);
   const results: Tampered[] = [];
-  try {
-    const applications = applicationsIn(await soundReplies(vault, []));
-    const sound = await soundReplies(vault, applications);
-    const cases = edits ?? [
-      ...(subject.edits ?? []),
-      ...(await tableEdits(subject.tables, vault, other)),
-      ...(await rollbacks(subject, vault, sound, applications)),
-      { name: 'another vault’s file', alter: (name: string) => locations.copy(other.name, name) },
-    ];
-    const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * subject.sample) : undefined;
-    const chosen = cases.filter((_, index) => sample === undefined || index % subject.sample === sample);
-    for (const [index, each] of chosen.entries()) {
-      const cli = index % CLI_EVERY === 0 || !(quick || subject.isCliRare);
-      results.push(await tamperOnce(vault, sound, applications, each, { cli }));
-    }
-    const further = edits === undefined ? await subject.further?.(vault) : {};
-    const laundered = edits === undefined ? await launderings(vault) : [];
-    results.push(...laundered);
-    const figures = { ...figuresOf(results), ...further };
-    const [wrong] = results.flatMap((result) => result.wrong);
-    if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);
-    if (edits === undefined && results.length < subject.minEdits) throw new CheckFailure('too few edits', figures);
-    return figures;
-  } finally {
-    vault.remove();
-    other.remove();
+  const applications = applicationsIn(await soundReplies(vault, []));
+  const sound = await soundReplies(vault, applications);
+  const cases = edits ?? [
+    ...(subject.edits ?? []),
+    ...(await tableEdits(subject.tables, vault, other)),
+    ...(await rollbacks(subject, vault, sound, applications)),
+    { name: 'another vault’s file', alter: (name: string) => locations.copy(other.name, name) },
+  ];
+  const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * subject.sample) : undefined;
+  const chosen = cases.filter((_, index) => sample === undefined || index % subject.sample === sample);
+  for (const [index, each] of chosen.entries()) {
+    const cli = index % CLI_EVERY === 0 || !(quick || subject.isCliRare);
+    results.push(await tamperOnce(vault, sound, applications, each, { cli }));
   }
+  const further = edits === undefined ? await subject.further?.(vault) : {};
+  const laundered = edits === undefined ? await launderings(vault) : [];
+  results.push(...laundered);
+  const figures = { ...figuresOf(results), ...further };
+  const [wrong] = results.flatMap((result) => result.wrong);
+  if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);
+  if (edits === undefined && results.length < subject.minEdits) throw new CheckFailure('too few edits', figures);
+  return figures;
 }
 
 /** Counts the edits, and lists them by the step that detected them first. */

@@ -7,7 +7,7 @@ import { readTable, readVectors } from '../vectors/read-vectors.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import { inParallel, seededNumbers } from './perform.ts';
-import { withServedVault } from './served-vault.ts';
+import { startServedVault } from './served-vault.ts';
 
 const APPENDIX_A_CASES = 15;
 const execute = promisify(execFile);
@@ -29,19 +29,18 @@ async function mergePatches({ random }: Flaw): Promise<Held> {
   const rows = readTable('merge-patch').filter(({ part }) => part.startsWith('RFC 7396'));
   if (rows.length !== APPENDIX_A_CASES) throw new CheckFailure(`appendix A has ${rows.length} cases`);
   const wrong: string[] = [];
-  await withServedVault({}, async (vault) => {
-    for (const {
-      fields: [target, patch, result],
-    } of rows) {
-      const create = `{"type":"token","data":{"member":${target}}}`;
-      const made = await vault.remote(vault.everything, 'createToken', { bodyText: create });
-      const parts = { id: String(made.body['id']), bodyText: `{"data":{"member":${patch}}}` };
-      await vault.remote(vault.everything, 'updateToken', parts);
-      const { text } = await vault.remote(vault.everything, 'getToken', { id: parts.id });
-      const expected = result === 'null' ? '{}' : `{"member":${random ? `[${result}]` : result}}`;
-      if (!text.includes(`"data":${expected},`)) wrong.push(`RFC 7396: ${target} + ${patch} became ${text}`);
-    }
-  });
+  await using vault = await startServedVault();
+  for (const {
+    fields: [target, patch, result],
+  } of rows) {
+    const create = `{"type":"token","data":{"member":${target}}}`;
+    const made = await vault.remote(vault.everything, 'createToken', { bodyText: create });
+    const parts = { id: String(made.body['id']), bodyText: `{"data":{"member":${patch}}}` };
+    await vault.remote(vault.everything, 'updateToken', parts);
+    const { text } = await vault.remote(vault.everything, 'getToken', { id: parts.id });
+    const expected = result === 'null' ? '{}' : `{"member":${random ? `[${result}]` : result}}`;
+    if (!text.includes(`"data":${expected},`)) wrong.push(`RFC 7396: ${target} + ${patch} became ${text}`);
+  }
   return { cases: rows.length, wrong };
 }
 

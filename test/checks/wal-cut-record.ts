@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { remoteClient } from '../../src/client/remote.ts';
-import { type DaemonProcess, startDaemon } from './daemon-process.ts';
+import { startDaemon } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 import { makePagesSmall } from './wal-cut-rows.ts';
@@ -39,35 +39,33 @@ export async function recordLog(
   anchoredAt: readonly number[],
   random: () => number,
 ): Promise<RecordedLog> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const anchor = join(folder, 'anchor');
-  let daemon: DaemonProcess | undefined;
-  try {
-    const { file, keyFile: _, ...keys } = await makeVaultFile(folder);
-    await makePagesSmall(file);
-    daemon = await startDaemon({ file, readyFile: join(folder, 'ready.json'), flags: ['--anchor', anchor] });
-    const release = await holdLog(file);
-    const states: Tokens[] = [new Map()];
-    const anchors = new Map<number, string>();
-    const write = writer(daemon.url, keys.everything, random);
-    for (let count = 1; count <= commits; count += 1) {
-      states.push(await write(count, states.at(-1) ?? new Map()));
-      if (!anchoredAt.includes(count)) continue;
-      await sleep(ANCHOR_MS);
-      anchors.set(count, readFileSync(anchor, 'utf8'));
-    }
-    await daemon.stop('SIGKILL');
-    const [database, log] = [readFileSync(file), readFileSync(`${file}-wal`)];
-    release();
-    const layout = readLogLayout(log);
-    if (layout.commitEnds.length !== commits) {
-      throw new Error(`${commits} writes made ${layout.commitEnds.length} commits: which holds which is not known`);
-    }
-    return { ...keys, ...layout, database, log, states, anchors };
-  } finally {
-    await daemon?.stop('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+  using folder = makeFolder();
+  const anchor = join(folder.path, 'anchor');
+  const { file, keyFile: _, ...keys } = await makeVaultFile(folder.path);
+  await makePagesSmall(file);
+  await using daemon = await startDaemon({
+    file,
+    readyFile: join(folder.path, 'ready.json'),
+    flags: ['--anchor', anchor],
+  });
+  const release = await holdLog(file);
+  const states: Tokens[] = [new Map()];
+  const anchors = new Map<number, string>();
+  const write = writer(daemon.url, keys.everything, random);
+  for (let count = 1; count <= commits; count += 1) {
+    states.push(await write(count, states.at(-1) ?? new Map()));
+    if (!anchoredAt.includes(count)) continue;
+    await sleep(ANCHOR_MS);
+    anchors.set(count, readFileSync(anchor, 'utf8'));
   }
+  await daemon.stop('SIGKILL');
+  const [database, log] = [readFileSync(file), readFileSync(`${file}-wal`)];
+  release();
+  const layout = readLogLayout(log);
+  if (layout.commitEnds.length !== commits) {
+    throw new Error(`${commits} writes made ${layout.commitEnds.length} commits: which holds which is not known`);
+  }
+  return { ...keys, ...layout, database, log, states, anchors };
 }
 
 /**

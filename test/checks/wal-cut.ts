@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { seededNumbers } from './perform.ts';
 import { readTokens, withVault } from './vault-file.ts';
 import { type RecordedLog, recordLog, type Tokens } from './wal-cut-record.ts';
@@ -89,7 +89,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
   const random = seededNumbers(seed);
   const recorded = await recordLog(COMMITS, [FIRST_ANCHOR, COMMITS], random);
   const lengths = lengthsOf(recorded, random, { quick });
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const counts = {
     log_bytes: recorded.log.length,
     commits: COMMITS,
@@ -152,21 +152,17 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
     throw new CheckFailure(`cut at ${length}, the command line ends with ${code}, not ${expected}`, counts);
   }
 
-  try {
-    await checkRows();
-    for (const length of lengths) {
-      counts.lengths_opened += 1;
-      expectPrefix(length, await cutAndOpen(recorded, length, folder.path));
-    }
-    const atCommits = recorded.commitEnds.flatMap((end) => [end - 1, end]);
-    for (const length of atCommits) await checkAnchored(length);
-    for (const end of recorded.commitEnds.slice(FIRST_ANCHOR - 2, FIRST_ANCHOR)) {
-      for (const length of [end - 1, end]) await checkCli(length);
-    }
-    return counts;
-  } finally {
-    folder.remove();
+  await checkRows();
+  for (const length of lengths) {
+    counts.lengths_opened += 1;
+    expectPrefix(length, await cutAndOpen(recorded, length, folder.path));
   }
+  const atCommits = recorded.commitEnds.flatMap((end) => [end - 1, end]);
+  for (const length of atCommits) await checkAnchored(length);
+  for (const end of recorded.commitEnds.slice(FIRST_ANCHOR - 2, FIRST_ANCHOR)) {
+    for (const length of [end - 1, end]) await checkCli(length);
+  }
+  return counts;
 }
 
 const run = (options: CheckOptions) => cut(options);

@@ -6,17 +6,13 @@ import { withPatch } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 
 async function attack({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
-  const fleet = await startFleet({ daemons: 2, ...options });
+  await using fleet = await startFleet({ daemons: 2, ...options });
   const { management, at } = fleet;
-  try {
-    const rounds = ROUNDS[quick ? 'quick' : 'full'];
-    const figures = await attackChildren({ daemons: [at(0), at(1)], management, rounds, seed });
-    const doctor = await fleet.cli('doctor');
-    if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
-    return figures;
-  } finally {
-    await fleet.close();
-  }
+  const rounds = ROUNDS[quick ? 'quick' : 'full'];
+  const figures = await attackChildren({ daemons: [at(0), at(1)], management, rounds, seed });
+  const doctor = await fleet.cli('doctor');
+  if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
+  return figures;
 }
 
 export const CHECK: Check = {

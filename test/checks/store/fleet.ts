@@ -35,7 +35,7 @@ export interface FleetOptions {
 }
 
 /** Several daemons on one PostgreSQL server of their own. All end with this process at the latest. */
-export interface Fleet {
+export interface Fleet extends AsyncDisposable {
   readonly server: TestServer;
   /** The URL of the store at the server itself. */
   readonly store: string;
@@ -135,6 +135,14 @@ export async function startFleet({
   await Promise.all(callers.map((_, daemon) => start(daemon)));
   const made = await at(0)(management, 'createApplication', { body: EVERYTHING });
 
+  const close = async () => {
+    for (const child of children) child?.kill('SIGKILL');
+    for (const client of clients) await client?.close();
+    await server.stop();
+    process.removeListener('exit', cleanUp);
+    cleanUp();
+  };
+
   return {
     server,
     store,
@@ -183,12 +191,7 @@ export async function startFleet({
       );
       return stdout;
     },
-    async close() {
-      for (const child of children) child?.kill('SIGKILL');
-      for (const client of clients) await client?.close();
-      await server.stop();
-      process.removeListener('exit', cleanUp);
-      cleanUp();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

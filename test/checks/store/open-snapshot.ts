@@ -25,7 +25,7 @@ const UPDATES =
  */
 async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
   const { closed, open } = SECONDS[quick ? 'quick' : 'full'];
-  const fleet = await startFleet({ daemons: 2, ...options });
+  await using fleet = await startFleet({ daemons: 2, ...options });
   const load = fleetLoad(fleet, seed);
   const client = new Client({ connectionString: fleet.store });
   try {
@@ -70,7 +70,6 @@ async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOption
     return found;
   } finally {
     await client.end();
-    await fleet.close();
   }
 }
 
