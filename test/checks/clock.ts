@@ -8,6 +8,7 @@ import { CLOCK_CASES, type ClockCase, DAY, LIFETIMES, MINUTE } from './clock-cas
 import { runDaemons } from './clock-daemon.ts';
 import { makeFolder } from './folder.ts';
 import { createCaller, EVERYTHING, type Perform } from './perform.ts';
+import { readColumn } from './tamper-file.ts';
 
 const KEY = new Uint8Array(32).fill(7);
 const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
@@ -80,14 +81,8 @@ async function openTimed(file: string, times: Times): Promise<Timed> {
 
 /** Counts the rows in the file, including hidden tokens that are not purged yet. */
 async function rowsOf(file: string): Promise<number> {
-  const { default: Database } = await import('better-sqlite3');
-  const database = new Database(file, { fileMustExist: true, readonly: true });
-  try {
-    const row: unknown = database.prepare('SELECT count(*) FROM token').pluck().get();
-    return Number(row);
-  } finally {
-    database.close();
-  }
+  const [rows] = await readColumn(file, 'SELECT count(*) FROM token');
+  return Number(rows);
 }
 
 /** Counts the observations that differ from the expected ones. */

@@ -1,3 +1,4 @@
+import { ALLOWED } from './model-fuzz-access.ts';
 import { DEFAULT_MASK, EXPRESSIONS, GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { seededNumbers } from './perform.ts';
 import { METADATA_KEYS, TEXTS } from './random-query.ts';
@@ -144,12 +145,7 @@ const TRANSFORMS = ['redact', 'mask', 'reveal', 'reveal'];
 
 /** Returns up to three valid rules for the type. */
 export function rulesFor(draw: Draw, type: string): readonly PlainObject[] {
-  const permissions =
-    type === 'expiring'
-      ? ['token:read']
-      : type === 'public'
-        ? ['token:create', 'token:update']
-        : ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
+  const permissions = ALLOWED[type] ?? [];
   return Array.from({ length: draw.below(4) }, (_, index): PlainObject => {
     const granted = draw.some(permissions);
     return {

@@ -1,6 +1,6 @@
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
-import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
+import { ALLOWED, holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
 import { ENDS } from './model-fuzz-keys.ts';
@@ -320,10 +320,9 @@ const PATCHES: readonly Plain[] = [
 ];
 
 function definition(draw: Draw, type: string) {
+  const own = ALLOWED[type] ?? [];
   const permissions: readonly string[] =
-    type === 'management'
-      ? draw.one([MANAGEMENT, MANAGEMENT, MANAGEMENT.slice(0, 5), ['tenant:read', 'report:read']])
-      : draw.some(type === 'private' ? PRIVATE : type === 'public' ? PRIVATE.slice(0, 2) : ['token:read']);
+    type === 'management' ? draw.one([own, own, own.slice(0, 5), ['tenant:read', 'report:read']]) : draw.some(own);
   const rules = type === 'management' ? [] : rulesFor(draw, type);
   const flag = type === 'private' && draw.chance(0.5) ? { can_create_expiring_applications: draw.chance(0.8) } : {};
   const oddities = draw.chance(0.04)
@@ -336,15 +335,6 @@ function definition(draw: Draw, type: string) {
     readonly can_create_expiring_applications?: boolean;
   };
 }
-
-const MANAGEMENT = ['application:create', 'application:read', 'application:update', 'application:delete'].concat([
-  'tenant:read',
-  'tenant:update',
-  'tenant:delete',
-  'report:read',
-  'log:read',
-]);
-const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
 
 function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
   const minting = caller.type === 'private';

@@ -8,7 +8,8 @@ export interface KeptTable {
   readonly rows: readonly object[];
 }
 
-const TABLES = [
+/** The tables with records, in the order of writing. */
+export const TABLES = [
   'header',
   'slot',
   'tenant',

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { type Check, CheckFailure, type CheckOptions, type Figures, mustAllFail } from './check.ts';
 import { createFastClock } from './fast-clock.ts';
 import { makeFolder } from './folder.ts';
 import { createKeepAlives } from './keep-alives.ts';
@@ -10,6 +10,7 @@ import { descriptorsOf, residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault, startServedVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
 import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
+import { readColumn } from './tamper-file.ts';
 
 const WORKERS = 8;
 const EVERY_MS = 1_000;
@@ -139,14 +140,8 @@ interface Upkeep {
 
 /** Counts the tokens that expired before `due`, which a sweep should have removed long ago. */
 async function overdueOf(file: string, due: number): Promise<number> {
-  const { default: Database } = await import('better-sqlite3');
-  const database = new Database(file, { fileMustExist: true, readonly: true });
-  try {
-    const overdue = database.prepare<[number], number>('SELECT count(*) FROM token WHERE expires_at < ?').pluck();
-    return overdue.get(due) ?? 0;
-  } finally {
-    database.close();
-  }
+  const [overdue] = await readColumn(file, 'SELECT count(*) FROM token WHERE expires_at < ?', due);
+  return Number(overdue);
 }
 
 interface Soaked {
@@ -220,18 +215,6 @@ async function leakMemory(seed: number): Promise<Figures> {
   return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
 }
 
-/** Runs both leaks. Rejects with a `CheckFailure` when the check detects both. */
-async function control({ seed }: CheckOptions): Promise<Figures> {
-  const found: string[] = [];
-  for (const leak of [leakDescriptors, leakMemory]) {
-    try {
-      return await leak(seed);
-    } catch (error) {
-      if (!(error instanceof CheckFailure)) throw error;
-      found.push(error.message);
-    }
-  }
-  throw new CheckFailure(found.join('; '));
-}
+const control = ({ seed }: CheckOptions) => mustAllFail([() => leakDescriptors(seed), () => leakMemory(seed)]);
 
 export const CHECK: Check = { number: 13, name: 'soak', quick: false, runs: 'beside', run, control };

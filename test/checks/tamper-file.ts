@@ -10,3 +10,21 @@ export async function tamperFile<T>(file: string, work: (connection: Connection)
     connection.close();
   }
 }
+
+/** Resolves to the only column of a query on a file that a vault may have open. */
+export async function readColumn(
+  file: string,
+  sql: string,
+  ...values: readonly unknown[]
+): Promise<readonly unknown[]> {
+  const Database = await loadDriver();
+  const connection = new Database(file, { fileMustExist: true, readonly: true });
+  try {
+    return connection
+      .prepare<unknown[]>(sql)
+      .pluck()
+      .all(...values);
+  } finally {
+    connection.close();
+  }
+}
