@@ -19,6 +19,8 @@ export interface TokenWriter extends TokenCaller {
   readonly random: () => number;
   /** The share of writes that create a batch of tokens. Default: 0. */
   readonly batches?: number;
+  /** The tokens that it changes and deletes, besides those that it creates. */
+  readonly own?: string[];
   /** Ends the writes; without it they end when the daemon is gone. */
   readonly ended?: () => boolean;
   /** Receives the milliseconds of each answered write. */
@@ -37,12 +39,11 @@ export async function writeTokens({
   expected,
   random,
   batches = 0,
+  own = [],
   ended,
   took,
   refused,
 }: TokenWriter): Promise<void> {
-  const own: string[] = [];
-
   async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<boolean> {
     expected.sends(id, state);
     const sent = performance.now();
