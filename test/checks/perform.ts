@@ -20,6 +20,7 @@ export interface PerformParts {
   readonly body?: object;
   readonly bodyText?: string;
   readonly idempotencyKey?: string;
+  readonly traceId?: string;
 }
 
 /** Calls an operation. Rejects when the reply is invalid: a 5xx other than 503, or a body that violates its schema. */
@@ -48,7 +49,7 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
   return async (
     apiKey,
     operation,
-    { id, keyId, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey } = {},
+    { id, keyId, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey, traceId } = {},
   ) => {
     const row: Operation = OPERATIONS[operation];
     const call: Call = {
@@ -57,6 +58,7 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
       params: paramsOf(row, { id, key_id: keyId }),
       query: [...new URLSearchParams(query)],
       idempotencyKey,
+      traceId,
       ...(bodyText !== undefined && { bodyText, mediaType: row.mediaType ?? 'application/json' }),
     };
     const reply = await client().call(call);
