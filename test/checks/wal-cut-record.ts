@@ -6,7 +6,7 @@ import { startDaemon } from './daemon-process.ts';
 import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
-import { makePagesSmall } from './wal-cut-rows.ts';
+import { createCutRows, makePagesSmall } from './wal-cut-rows.ts';
 import { type LogLayout, readLogLayout } from './wal-frames.ts';
 
 /** Milliseconds to wait for the anchor, which the daemon writes once a second. */
@@ -27,9 +27,11 @@ export type Tokens = ReadonlyMap<string, number>;
 export interface RecordedLog extends LogLayout, Pick<VaultFile, 'credential' | 'everything'> {
   readonly database: Buffer;
   readonly log: Buffer;
-  /** The tokens before the first commit and after each commit. */
+  /** The ends of the commits of writes. Others write the index of the log. */
+  readonly writeEnds: readonly number[];
+  /** The tokens before the first write and after each write. */
   readonly states: readonly Tokens[];
-  /** Anchors, by the number of commits made before. */
+  /** Anchors, by the number of writes made before. */
   readonly anchors: ReadonlyMap<number, string>;
 }
 
@@ -62,10 +64,13 @@ export async function recordLog(
   const [database, log] = [readFileSync(file), readFileSync(`${file}-wal`)];
   release();
   const layout = readLogLayout(log);
-  if (layout.commitEnds.length !== commits) {
-    throw new Error(`${commits} writes made ${layout.commitEnds.length} commits: which holds which is not known`);
-  }
-  return { ...keys, ...layout, database, log, states, anchors };
+  const heads = await createCutRows(folder.path, { database, log }, 'SELECT max(sequence) FROM audit');
+  const ends = [0, ...layout.commitEnds].toReversed().map((end) => ({ end, head: heads.at(end) }));
+  const writeEnds = ends
+    .filter(({ head }, at) => at < ends.length - 1 && head !== ends[at + 1]?.head)
+    .map(({ end }) => end);
+  if (writeEnds.length !== commits) throw new Error(`${commits} writes made ${writeEnds.length} commits`);
+  return { ...keys, ...layout, writeEnds: writeEnds.toReversed(), database, log, states, anchors };
 }
 
 /**

@@ -37,7 +37,8 @@ function lengthsOf(log: RecordedLog, random: () => number, { quick }: Pick<Check
   return [...lengths].filter((length) => length >= 0 && length <= log.log.length).toSorted((a, b) => a - b);
 }
 
-const commitsWithin = ({ commitEnds }: RecordedLog, length: number) => commitEnds.filter((end) => end <= length).length;
+const within = (ends: readonly number[], length: number) => ends.filter((end) => end <= length).length;
+const writesWithin = ({ writeEnds }: RecordedLog, length: number) => within(writeEnds, length);
 
 function sameTokens(a: Tokens, b: Tokens): boolean {
   return a.size === b.size && [...a].every(([id, version]) => b.get(id) === version);
@@ -92,7 +93,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
   using folder = makeMemoryFolder();
   const counts = {
     log_bytes: recorded.log.length,
-    commits: COMMITS,
+    commits: recorded.commitEnds.length,
     frames: recorded.frameEnds.length,
     lengths_read: 0,
     lengths_opened: 0,
@@ -102,7 +103,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
   };
 
   function expectPrefix(length: number, { tokens, fault }: Outcome): void {
-    const expected = recorded.states[commitsWithin(recorded, length)] ?? new Map();
+    const expected = recorded.states[writesWithin(recorded, length)] ?? new Map();
     if (!tokens) throw new CheckFailure(`cut at ${length}, the vault does not open: ${fault}`, counts);
     if (!sameTokens(tokens, expected)) {
       throw new CheckFailure(`cut at ${length}, the tokens are not those of the commits before it`, counts);
@@ -111,18 +112,19 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
 
   /** Compares all rows at every length with those of the commits before it. */
   async function checkRows(): Promise<void> {
-    const { database, log, commitEnds } = recorded;
-    const whole = await createCutRows(folder.path, database, log);
+    const { log, commitEnds } = recorded;
+    const whole = await createCutRows(folder.path, recorded);
     const states = new Map<number, string>();
     for (const length of [...commitEnds, 0].toSorted((a, b) => b - a)) {
-      states.set(commitsWithin(recorded, length), whole.at(length));
+      states.set(within(commitEnds, length), whole.at(length));
     }
     const differ = new Set(states.values()).size;
-    if (differ !== COMMITS + 1) throw new CheckFailure(`after ${COMMITS} commits there were ${differ} states`, counts);
-    const rows = await createCutRows(folder.path, database, log);
+    if (differ !== commitEnds.length + 1)
+      throw new CheckFailure(`after ${commitEnds.length} commits there were ${differ} states`, counts);
+    const rows = await createCutRows(folder.path, recorded);
     for (let length = log.length; length >= 0; length -= quick ? QUICK_STEP : 1) {
       counts.lengths_read += 1;
-      const commits = commitsWithin(recorded, countsEarly ? length + 1 : length);
+      const commits = within(commitEnds, countsEarly ? length + 1 : length);
       if (rows.at(length) === states.get(commits)) continue;
       throw new CheckFailure(`cut at ${length}, the rows are not those of the ${commits} commits before it`, counts);
     }
@@ -132,7 +134,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
     for (const [anchoredAt, text] of recorded.anchors) {
       const outcome = await cutAndOpen(recorded, length, folder.path, forgetsAnchor ? undefined : text);
       counts.anchored += 1;
-      if (commitsWithin(recorded, length) >= anchoredAt) {
+      if (writesWithin(recorded, length) >= anchoredAt) {
         expectPrefix(length, outcome);
         continue;
       }
@@ -146,7 +148,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
 
   async function checkCli(length: number): Promise<void> {
     const code = await cutAndRun(recorded, length, folder.path, recorded.anchors.get(FIRST_ANCHOR) ?? '');
-    const expected = commitsWithin(recorded, length) < FIRST_ANCHOR ? 9 : 0;
+    const expected = writesWithin(recorded, length) < FIRST_ANCHOR ? 9 : 0;
     counts.by_the_cli += 1;
     if (code === expected) return;
     throw new CheckFailure(`cut at ${length}, the command line ends with ${code}, not ${expected}`, counts);
@@ -159,7 +161,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
   }
   const atCommits = recorded.commitEnds.flatMap((end) => [end - 1, end]);
   for (const length of atCommits) await checkAnchored(length);
-  for (const end of recorded.commitEnds.slice(FIRST_ANCHOR - 2, FIRST_ANCHOR)) {
+  for (const end of recorded.writeEnds.slice(FIRST_ANCHOR - 2, FIRST_ANCHOR)) {
     for (const length of [end - 1, end]) await checkCli(length);
   }
   return counts;
