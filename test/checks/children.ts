@@ -14,7 +14,7 @@ export const KEEP_CHILDREN = [builtText('parent_id:type==="expiring"?creator.id:
 async function attack({ seed, quick }: CheckOptions, bin?: string) {
   await using vault = await serveVault();
   const { file, management } = vault;
-  const start = (name: string) => startDaemon({ file, readyFile: `${file}.${name}.json`, ...(bin && { bin }) });
+  const start = (name: string) => startDaemon({ file, readyFile: `${file}.${name}.json`, bin });
   await using one = await start('one');
   await using two = await start('two');
   const clients = [one, two].map(({ url }) => remoteClient({ url }));

@@ -55,7 +55,7 @@ async function failDisk(name: string, fault: DiskFault, bin?: string): Promise<s
     // With the default audit, reads of plaintext write.
     flags: ['--audit', 'mutations'],
     logFile: log,
-    ...(bin !== undefined && { bin }),
+    bin,
   });
   const { url, pid } = daemon;
   const call = async (path: string, body?: object) => {

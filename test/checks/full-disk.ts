@@ -68,7 +68,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     async start(readyFile: string, bin?: string): Promise<void> {
       // With the default audit, plaintext reads would fail on a full disk.
       const flags = ['--audit', 'mutations'];
-      daemon = await startDaemon({ file, readyFile, flags, ...(bin !== undefined && { bin }) });
+      daemon = await startDaemon({ file, readyFile, flags, bin });
       await client.close();
       client = remoteClient({ url: daemon.url });
     },

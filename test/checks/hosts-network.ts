@@ -1,10 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ENVIRONMENT, untilReady } from './daemon-process.ts';
+import { ENVIRONMENT, startServe } from './daemon-process.ts';
 import { askBrowser } from './hosts-browser.ts';
 import { HOST_CASES } from './hosts-cases.ts';
 import { PORTS, startProxies } from './hosts-proxies.ts';
@@ -26,15 +25,8 @@ const SERVICE_LINKS = { VAULT_PORT: 'tcp://10.96.0.10:8484', VAULT_SERVICE_HOST:
  */
 async function startOn(bin: string, folder: string, host: string, port: number, more: readonly string[]) {
   const readyFile = path.join(folder, `${port}.json`);
-  const words = ['serve', '--dev', '--ui', '--host', host, '--port', String(port), '--insecure-http', '--no-log'];
-  const child = spawn(process.execPath, [bin, ...words, '--ready-file', readyFile, ...more], {
-    env: { ...ENVIRONMENT, ...SERVICE_LINKS },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
-  let told = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
-  const ready = await untilReady(child, readyFile, () => told);
+  const words = ['--dev', '--ui', '--host', host, '--port', String(port), '--insecure-http', '--no-log', ...more];
+  const { ready, told, stop } = await startServe({ bin, readyFile, words, env: SERVICE_LINKS });
   const run = (...args: readonly string[]) => execute(process.execPath, [bin, ...args], { env: ENVIRONMENT });
   const [env] = await Promise.all([run('env', '--ready-file', readyFile), run('wait', '--ready-file', readyFile)]);
   const url = `http://127.0.0.1:${port}`;
@@ -45,16 +37,11 @@ async function startOn(bin: string, folder: string, host: string, port: number, 
     {
       what: `the banner of ${host}`,
       wanted: `vault: listening on ${url} (--host ${host})`,
-      got: /^.*listening.*$/m.exec(told)?.[0] ?? '',
+      got: /^.*listening.*$/m.exec(told())?.[0] ?? '',
     },
-    { what: 'a Service named vault', wanted: 'is ignored', got: /VAULT_PORT (is ignored)/.exec(told)?.[1] ?? '' },
+    { what: 'a Service named vault', wanted: 'is ignored', got: /VAULT_PORT (is ignored)/.exec(told())?.[1] ?? '' },
   ];
-  const stop = async () => {
-    const ended = once(child, 'exit');
-    child.kill();
-    await ended;
-  };
-  return { ready, own, stop };
+  return { ready, own, stop: () => stop('SIGTERM') };
 }
 
 /**

@@ -2,9 +2,9 @@ import { type EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
-import { endWithin, type Started, startServe } from './odd-hosts-daemon.ts';
+import { endWithin } from './odd-hosts-daemon.ts';
 import { residentMiB } from './process-figures.ts';
 
 const MAX_WAITING = 4 * 1024 * 1024;
@@ -26,12 +26,12 @@ const ANONYMOUS_PATHS = ['/unknown', '/tokens', '/', '/livez'] as const;
 const STATUS_LINE = 'HTTP/1.1 ';
 
 /** Sends requests on several connections, and waits for all replies. */
-async function ask(daemon: Started, path: string, requests: number, key?: string): Promise<void> {
+async function ask(daemon: DaemonProcess, path: string, requests: number, key?: string): Promise<void> {
   const shares = Array.from({ length: CONNECTIONS }, () => askOn(daemon, path, requests / CONNECTIONS, key));
   await Promise.all(shares);
 }
 
-async function askOn({ url }: Started, path: string, requests: number, key = 'wrong'): Promise<void> {
+async function askOn({ url }: DaemonProcess, path: string, requests: number, key = 'wrong'): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
@@ -51,7 +51,7 @@ async function askOn({ url }: Started, path: string, requests: number, key = 'wr
 
 const nextData = (stream: EventEmitter) => once(stream, 'data', { signal: AbortSignal.timeout(MAX_WAIT_MS) });
 
-function read({ child }: Started): { text: string } {
+function read({ child }: DaemonProcess): { text: string } {
   const received = { text: '' };
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     received.text += text;
@@ -71,11 +71,11 @@ const sumOf = (lines: readonly string[], member: string) =>
 export async function stallReader(isSample: boolean, bin = VAULT_BIN) {
   using folder = makeMemoryFolder();
   const words = ['--dev', '--log', 'json', '--output', 'ndjson'];
-  const serve = (name: string) => startServe({ bin, readyFile: join(folder.path, name), words, isUnread: true });
+  const serve = (name: string) => startServe({ bin, readyFile: join(folder.path, name), words, output: 'unread' });
   const requests = REQUESTS[isSample ? 'quick' : 'full'];
   const daemon = await serve('one');
   const before = residentMiB(daemon.pid);
-  await ask(daemon, KEPT_PATH, requests, daemon.managementKey);
+  await ask(daemon, KEPT_PATH, requests, daemon.ready.management_key);
   const grown = residentMiB(daemon.pid) - before;
   const received = read(daemon);
   while (!/log_lines_dropped.*\n/.test(received.text.slice(-MAX_LINE)) && received.text.length < MAX_WAITING + SLACK) {
@@ -89,7 +89,7 @@ export async function stallReader(isSample: boolean, bin = VAULT_BIN) {
   if (received.text.length > MAX_WAITING + SLACK) throw new CheckFailure(`${received.text.length} bytes waited`);
   if (written + dropped !== requests) throw new CheckFailure(`${written} + ${dropped} of ${requests} lines`);
   const stalled = await serve('two');
-  await ask(stalled, KEPT_PATH, 2_000, stalled.managementKey);
+  await ask(stalled, KEPT_PATH, 2_000, stalled.ready.management_key);
   const begun = performance.now();
   stalled.child.kill('SIGTERM');
   const end = await endWithin(stalled, MAX_STOP_MS);

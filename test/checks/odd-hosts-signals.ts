@@ -4,9 +4,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure } from './check.ts';
-import { VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
-import { endWithin, isAnswering, type Started, startServe } from './odd-hosts-daemon.ts';
+import { endWithin, isAnswering } from './odd-hosts-daemon.ts';
 import { inParallel } from './perform.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -49,7 +49,12 @@ export async function trySignals(isSample: boolean, bin = VAULT_BIN): Promise<nu
   await inParallel(cases.length, 2, async (index) => {
     const { isOnTerminal = false, signals = [] } = cases[index] ?? {};
     const readyFile = join(folder.path, `ready-${index}`);
-    const daemon = await startServe({ bin, readyFile, words: ['--no-log', '--file', file], isOnTerminal });
+    const daemon = await startServe({
+      bin,
+      readyFile,
+      words: ['--no-log', '--file', file],
+      wrap: isOnTerminal ? onTerminal : undefined,
+    });
     for (const [signal, effect] of signals) {
       const told = await send(daemon, signal, effect, isOnTerminal);
       if (told !== undefined)
@@ -61,6 +66,12 @@ export async function trySignals(isSample: boolean, bin = VAULT_BIN): Promise<nu
   if (doctor.status !== 0) throw new CheckFailure(`doctor: ${doctor.stdout}${doctor.stderr}`);
   return cases.reduce((sum, { signals }) => sum + signals.length, 0);
 }
+
+/** Returns the command that runs a command line on a terminal of its own. */
+const onTerminal = (line: readonly string[]) => {
+  const quoted = line.map((word) => `'${word}'`);
+  return ['script', '-qec', `exec ${quoted.join(' ')}`, '/dev/null'];
+};
 
 const hasScript = () => process.platform === 'linux' && spawnSync('script', ['--version']).error === undefined;
 
@@ -81,7 +92,7 @@ function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
 }
 
 /** Sends a signal. Resolves to a sentence about a wrong effect; to undefined for the right one. */
-async function send(daemon: Started, signal: NodeJS.Signals, effect: Effect, isOnTerminal: boolean) {
+async function send(daemon: DaemonProcess, signal: NodeJS.Signals, effect: Effect, isOnTerminal: boolean) {
   process.kill(daemon.pid, signal);
   if (STAYS.has(effect)) {
     await sleep(SETTLE_MS);

@@ -50,7 +50,12 @@ async function tryFileSystem([type, name, isRefused]: (typeof FILE_SYSTEMS)[numb
   demand('init names it', isNamed(init.stderr) === (name !== undefined), init.stderr);
   demand('init leaves nothing', existsSync(made) === !isRefused && existsSync(`${made}.key`) === !isRefused, '');
   const env = ['env', ...Object.entries(own).map(([variable, value]) => `${variable}=${value}`)];
-  const options = { file, readyFile: join(folder.path, 'ready'), wrapper: env, bin };
+  const options = {
+    file,
+    readyFile: join(folder.path, 'ready'),
+    wrap: (line: readonly string[]) => [...env, ...line],
+    bin,
+  };
   if (isRefused) {
     const refusal = await startDaemon(options).then(
       (daemon) => daemon.stop('SIGKILL').then(() => 'it served'),

@@ -68,12 +68,12 @@ export async function attackSecondPath(
     const second = join(folder.path, name);
     mkdirSync(join(second, '..'), { recursive: true });
     const flags = ['--key-file', keyFile];
-    const at = (ready: string) => ({ readyFile: join(folder.path, ready), flags, ...(bin !== undefined && { bin }) });
+    const at = (ready: string) => ({ readyFile: join(folder.path, ready), flags, bin });
     running.push(await startDaemon({ file, ...at('ready-1') }));
     const acknowledged = new Set<string>();
     await createTokens(running, everything, creates, acknowledged);
     const wrapper = make(file, second);
-    const refusal = await startDaemon({ file: second, wrapper, ...at('ready-2') }).then(
+    const refusal = await startDaemon({ file: second, wrap: (line) => [...wrapper, ...line], ...at('ready-2') }).then(
       (started) => {
         running.push(started);
         return undefined;

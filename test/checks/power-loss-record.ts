@@ -49,8 +49,8 @@ export async function record({ bin, ...options }: RecordOptions): Promise<Record
   await using daemon = await startDaemon({
     file,
     readyFile: join(folder.path, 'ready.json'),
-    wrapper: recorder(prefix),
-    ...(bin !== undefined && { bin }),
+    wrap: (line) => [...recorder(prefix), ...line],
+    bin,
   });
   const operations = await work(daemon.url, keys.everything, options);
   await daemon.stop('SIGTERM');

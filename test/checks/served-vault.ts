@@ -1,14 +1,13 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
-import { ENVIRONMENT, untilReady, VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
 const execute = promisify(execFile);
@@ -49,18 +48,11 @@ export interface ServedVault extends AsyncDisposable {
 
 /** Creates the vault. `everyFlags` are flags for Node in each process of the product. */
 export async function serveVault(everyFlags: readonly string[] = []): Promise<ServedVault> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const file = join(folder, 'vault.db');
-  const readyFile = join(folder, 'ready.json');
+  const folder = makeFolder();
+  const file = join(folder.path, 'vault.db');
   const clients: Client[] = [];
-  let daemon: ChildProcess | undefined;
+  let daemon: DaemonProcess | undefined;
   let remote: Client | undefined;
-  let url = '';
-  const cleanUp = () => {
-    daemon?.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  };
-  process.once('exit', cleanUp);
 
   async function cli(args: readonly string[], key: string): Promise<string> {
     const env = { ...ENVIRONMENT, VAULT_API_KEY: key, VAULT_FILE: file };
@@ -71,30 +63,31 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     return stdout;
   }
 
-  async function start(options: StartOptions = {}): Promise<number> {
-    const { descriptors, flags = [], nodeFlags = [], bin = VAULT_BIN } = options;
-    rmSync(readyFile, { force: true });
+  async function start({ descriptors, flags = [], nodeFlags = [], bin }: StartOptions = {}): Promise<number> {
     const started = performance.now();
-    const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
-    const args = [...everyFlags, ...nodeFlags, bin, ...serve];
     // Sets the soft and the hard limit, because Node raises the soft limit to the hard limit.
-    const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
-    const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];
-    const child = spawn(command, words, { env: ENVIRONMENT, stdio: 'ignore' });
-    daemon = child;
-    ({ url } = await untilReady(child, readyFile));
-    remote = remoteClient({ url });
+    const limit = ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`];
+    daemon = await startServe({
+      readyFile: join(folder.path, 'ready.json'),
+      words: ['--file', file, ...flags],
+      nodeFlags: [...everyFlags, ...nodeFlags],
+      bin,
+      wrap: descriptors === undefined ? undefined : (line) => [...limit, ...line],
+      output: 'ignored',
+    });
+    remote = remoteClient({ url: daemon.url });
     clients.push(remote);
     return performance.now() - started;
   }
 
   async function kill(): Promise<void> {
-    const child = daemon;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill('SIGKILL');
-    await gone;
+    await daemon?.stop('SIGKILL');
     await remote?.close();
+  }
+
+  function running(): DaemonProcess {
+    if (daemon === undefined) throw new Error('the daemon is not running');
+    return daemon;
   }
 
   const made = JSON.parse(await cli(['init', '--file', file, '--key-file', `${file}.key`, '--output', 'json'], ''));
@@ -111,12 +104,9 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     management,
     everything,
     start,
-    url: () => url,
-    running: () => daemon?.pid !== undefined && daemon.exitCode === null && daemon.signalCode === null,
-    pid: () => {
-      if (daemon?.pid === undefined) throw new Error('the daemon is not running');
-      return daemon.pid;
-    },
+    url: () => running().url,
+    running: () => daemon !== undefined && daemon.child.exitCode === null && daemon.child.signalCode === null,
+    pid: () => running().pid,
     kill,
     remote: createCaller(() => {
       if (!remote) throw new Error('the daemon is not running');
@@ -127,8 +117,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     [Symbol.asyncDispose]: async () => {
       await kill();
       for (const client of clients) await client.close();
-      process.removeListener('exit', cleanUp);
-      cleanUp();
+      folder[Symbol.dispose]();
     },
   };
 }

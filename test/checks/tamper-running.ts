@@ -29,7 +29,7 @@ async function plantTrigger(writers: number, bin?: string) {
   await using daemon = await startDaemon({
     file: vault.file,
     readyFile: join(folder.path, 'ready.json'),
-    ...(bin !== undefined && { bin }),
+    bin,
   });
   const call = async (path: string, body?: object) => {
     const headers = { 'SVC-API-KEY': vault.everything, 'Content-Type': 'application/json' };

@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +9,7 @@ import type { Client } from '../../../src/contract/call.ts';
 import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
-import { ENVIRONMENT, untilReady, VAULT_BIN } from '../daemon-process.ts';
+import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from '../daemon-process.ts';
 import { createCaller, EVERYTHING, type Perform } from '../perform.ts';
 
 const execute = promisify(execFile);
@@ -71,7 +70,7 @@ export async function startFleet({
   daemons,
   settings = {},
   onLog,
-  bin = VAULT_BIN,
+  bin,
   portOf,
   secondPort,
   flags = () => [],
@@ -95,31 +94,28 @@ export async function startFleet({
     weakPassphrase: false,
   });
   const management = application.key ?? '';
-  const children: (ChildProcess | undefined)[] = [];
+  /** The running daemons, and further commands. */
+  const running: (DaemonProcess | undefined)[] = [];
+  const children: ChildProcess[] = [];
   const clients: (Client | undefined)[] = [];
-  const urls: string[] = [];
-  const errors: string[] = [];
-  const env = { ...ENVIRONMENT, PGPASSWORD: 'unused', VAULT_KEY_FILE: keyFile };
+  const own = { PGPASSWORD: 'unused', VAULT_KEY_FILE: keyFile };
+  const env = { ...ENVIRONMENT, ...own };
   const cleanUp = () => {
-    for (const child of children) child?.kill('SIGKILL');
+    for (const child of children) child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   };
   process.once('exit', cleanUp);
 
   async function start(daemon: number): Promise<void> {
-    const readyFile = join(folder, `ready-${daemon}.json`);
-    rmSync(readyFile, { force: true });
-    const words = ['serve', '--store', served, '--port', '0', '--no-log', '--ready-file', readyFile];
-    const args = [bin, ...words, ...flags(daemon, folder)];
-    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      errors[daemon] = (errors[daemon] ?? '') + text;
+    const started = await startServe({
+      readyFile: join(folder, `ready-${daemon}.json`),
+      words: ['--store', served, '--no-log', ...flags(daemon, folder)],
+      env: own,
+      bin,
     });
-    children[daemon] = child;
-    const { url } = await untilReady(child, readyFile, () => errors[daemon] ?? '');
-    urls[daemon] = url;
+    running[daemon] = started;
     await clients[daemon]?.close();
-    clients[daemon] = remoteClient({ url });
+    clients[daemon] = remoteClient({ url: started.url });
   }
 
   const callers = Array.from({ length: daemons }, (_, daemon) =>
@@ -136,7 +132,7 @@ export async function startFleet({
   const made = await at(0)(management, 'createApplication', { body: EVERYTHING });
 
   const close = async () => {
-    for (const child of children) child?.kill('SIGKILL');
+    for (const daemon of running) await daemon?.stop('SIGKILL');
     for (const client of clients) await client?.close();
     await server.stop();
     process.removeListener('exit', cleanUp);
@@ -151,23 +147,20 @@ export async function startFleet({
     everything: String(made.body['key']),
     daemons: [...callers.keys()],
     at,
-    urlOf: (daemon) => urls[daemon] ?? '',
+    urlOf: (daemon) => running[daemon]?.url ?? '',
     readiness: async (daemon) => {
-      const reply = await fetch(`${urls[daemon]}/readyz`, { headers: { connection: 'close' } }).catch((cause) => {
-        throw new Error(`daemon ${daemon} does not listen: ${errors[daemon]?.slice(-2000)}`, { cause });
-      });
+      const reply = await fetch(`${running[daemon]?.url}/readyz`, { headers: { connection: 'close' } }).catch(
+        (cause) => {
+          throw new Error(`daemon ${daemon} does not listen: ${running[daemon]?.told().slice(-2000)}`, { cause });
+        },
+      );
       await reply.text();
       return reply.status;
     },
-    errorsOf: (daemon) => errors[daemon] ?? '',
+    errorsOf: (daemon) => running[daemon]?.told() ?? '',
     start,
-    signal: (daemon, signal) => void children[daemon]?.kill(signal),
-    async kill(daemon) {
-      const child = children[daemon];
-      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
+    signal: (daemon, signal) => void running[daemon]?.child.kill(signal),
+    kill: async (daemon) => void (await running[daemon]?.stop('SIGKILL')),
     spawn(...args) {
       const options = { env: { ...env, VAULT_STORE: store }, stdio: 'ignore' } as const;
       const child = spawn(process.execPath, [VAULT_BIN, ...args], options);
