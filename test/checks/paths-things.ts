@@ -61,8 +61,6 @@ const AT: Readonly<Record<string, string>> = {
   'profile use': 'config/default',
 };
 
-/** The time after which a command that waits for a pipe or a device is killed, in milliseconds. */
-
 const numbersOf = (path: string) => {
   const { ino, mode, rdev, nlink } = lstatSync(path);
   return JSON.stringify({ ino, mode, rdev, nlink });

@@ -54,6 +54,7 @@ export const FILE_TABLES: TamperTables = {
   index: FILE,
   revealed: 'full',
   tombstones: 'tombstone',
+  counters: 'counter',
   noCounters: 'DELETE FROM counter WHERE month > 0; UPDATE counter SET count = 0 WHERE type > 0',
   newId: 'randomblob(16)',
   newHash: 'randomblob(32)',

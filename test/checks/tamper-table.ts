@@ -19,10 +19,11 @@ export interface TamperTables {
   /** Lifts restrictions that the owner of the tables can lift. */
   readonly lift: string;
   readonly index: IndexDialect;
-  /** The column that reveals a token, and the table of tombstones. */
+  /** The column that reveals a token, and the tables of tombstones and of counters. */
   readonly revealed: string;
   readonly tombstones: string;
-  /** Removes the counters of tokens. */
+  readonly counters: string;
+  /** Sets the counters of tokens to zero. */
   readonly noCounters: string;
   /** A new id, and a new hash. */
   readonly newId: string;
@@ -57,7 +58,8 @@ const entriesOf = (token: string) => `token = (SELECT token FROM token WHERE ${t
 const OF_TENANT = ['token', 'token_index', 'container_set', 'application_key', 'application', 'tenant_key', 'tenant'];
 
 /** Returns edits of whole rows in all tables. */
-function rowEdits({ rows, index, revealed, tombstones, noCounters, newId, newHash, own }: TamperTables): Named {
+function rowEdits(tables: TamperTables): Named {
+  const { rows, index, revealed, tombstones, counters, noCounters, newId, newHash, own } = tables;
   const values = ['clear', 'presented', revealed, 'blinds'].join(', ');
   const ofIndex = Object.entries(swappedIndex('ssn', 'card', index));
   return {
@@ -108,7 +110,7 @@ function rowEdits({ rows, index, revealed, tombstones, noCounters, newId, newHas
     'application_key: all deleted': 'DELETE FROM application_key',
     'application_key: moved to the other tenant': `UPDATE application_key SET tenant = 2 WHERE ${KEY}`,
     'tenant: deleted': 'DELETE FROM tenant WHERE tenant = 1',
-    'tenant: deleted with all its rows': [...new Set([tombstones, ...OF_TENANT])]
+    'tenant: deleted with all its rows': [...new Set([tombstones, counters, ...OF_TENANT])]
       .map((table) => `DELETE FROM ${table} WHERE tenant = 2`)
       .join(';'),
     'tenant: ids exchanged': exchanged('tenant', 'tenant', 'id', 'tenant IN (1, 2)'),

@@ -59,6 +59,7 @@ export const STORE_TABLES: TamperTables = {
   index: STORE,
   revealed: 'revealed',
   tombstones: 'token',
+  counters: 'token_count',
   noCounters: 'DELETE FROM token_count',
   newId: 'gen_random_uuid()',
   newHash: 'sha256(hash)',
