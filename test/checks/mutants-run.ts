@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from './folder.ts';
 
 /** A guard to remove from the source. */
 export interface SourceGuard {
@@ -96,9 +96,7 @@ const COPIED = [
 const MAX_MS = 120_000;
 
 export function copySources(): MutantCopy {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-mutants-'));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
 
@@ -165,10 +163,7 @@ export function copySources(): MutantCopy {
         if (mutant.isBuilt) build();
       }
     },
-    [Symbol.dispose]() {
-      process.removeListener('exit', remove);
-      remove();
-    },
+    [Symbol.dispose]: remove,
   };
 }
 

@@ -1,6 +1,7 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.ts';
+import { makeFolder } from './folder.ts';
 
 /** A copy of the built product. */
 /** It is removed where it is disposed, and with this process at the latest. */
@@ -30,9 +31,7 @@ export const builtTexts: ReadonlySet<string> = texts;
 export function copyProduct(): ProductCopy {
   const parent = join(ROOT, 'node_modules', '.cache');
   mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(join(parent, 'token-vault-'));
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const { path: folder, [Symbol.dispose]: remove } = makeFolder(parent);
   for (const part of ['dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   return { folder, bin: join(folder, 'dist', 'vault.cjs'), remove, [Symbol.dispose]: remove };
 }
