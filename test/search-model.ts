@@ -28,14 +28,15 @@ export function matchesQuery(query: Query, token: SearchedToken): boolean {
   }
   const { field, key = '', value, below } = query;
   if (field === 'data') return token.searchValues.some((one) => isSameText(one, value));
-  if (field === 'metadata') return Object.hasOwn(token.metadata, key) && isSameText(token.metadata[key] ?? '', value);
+  if (field === 'metadata') return isSameText(token.metadata[key], value);
   if (field !== 'container') return token[field] === value;
   const path = value.toLowerCase();
   return token.containers.some((own) => own === path || (below === true && own.startsWith(path)));
 }
 
-function isSameText(a: string, b: string): boolean {
-  return folded(a) === folded(b);
+/** Returns whether a search takes two texts as the same. */
+export function isSameText(a: string | undefined, b: string): boolean {
+  return a !== undefined && folded(a) === folded(b);
 }
 
 const folded = (text: string) => text.normalize('NFD').toLowerCase().toUpperCase().toLowerCase().normalize('NFD');

@@ -45,7 +45,7 @@ export interface MeasureOptions {
 /** Runs an attack against a fresh daemon. Rejects with a `CheckFailure` when the daemon ends. */
 export async function measureAttack(attack: Attack, { accounts, quick, bin }: MeasureOptions): Promise<Cost> {
   const { vault } = accounts;
-  const bare = await startBareServer();
+  using bare = await startBareServer();
   const pauseMs = attack.pauseMs ?? PAUSE_MS;
   const { flags = [], nodeFlags = [] } = attack;
   await vault.start({ flags: ['--log', 'false', ...flags], nodeFlags, ...(bin && { bin }) });
@@ -98,7 +98,6 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
     throw new CheckFailure(`${attack.name}: the daemon ends`);
   } finally {
     await Promise.allSettled([stop()]);
-    bare.close();
     await vault.kill();
   }
 }

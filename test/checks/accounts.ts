@@ -65,16 +65,13 @@ async function attempt(attack: Attack, options: MeasureOptions, attempts: number
 
 async function run({ quick }: CheckOptions): Promise<Figures> {
   const accounts = await prepareAccounts(SIZES[quick ? 'quick' : 'full']);
+  await using _vault = accounts.vault;
   const figures: Record<string, string> = {};
   const failures: string[] = [];
-  try {
-    for (const attack of ATTACKS.filter((each) => each.quick || !quick)) {
-      const { excess, line } = await attempt(attack, { accounts, quick }, ATTEMPTS);
-      figures[attack.name] = line;
-      if (excess.length > 0) failures.push(`${attack.name}: ${excess.join(', ')}`);
-    }
-  } finally {
-    await accounts.vault.close();
+  for (const attack of ATTACKS.filter((each) => each.quick || !quick)) {
+    const { excess, line } = await attempt(attack, { accounts, quick }, ATTEMPTS);
+    figures[attack.name] = line;
+    if (excess.length > 0) failures.push(`${attack.name}: ${excess.join(', ')}`);
   }
   if (failures.length > 0) throw new CheckFailure(failures.join('; '), figures);
   return figures;
@@ -85,21 +82,17 @@ async function control({ quick }: CheckOptions): Promise<void> {
   const unguarded = ATTACKS.filter(({ guard }) => guard === undefined).map(({ name }) => name);
   if (unguarded.length > 0) throw new Error(`no limit is named for: ${unguarded.join('; ')}`);
   const accounts = await prepareAccounts(SIZES[quick ? 'least' : 'full']);
-  const copy = copySources();
+  await using _vault = accounts.vault;
+  using copy = copySources();
   const found: string[] = [];
-  try {
-    const bin = join(copy.folder, 'vault.ts');
-    writeFileSync(bin, LAUNCHER);
-    for (const attack of ATTACKS.filter((each) => each.quick === 'control' || !quick)) {
-      const restore = attack.guard && copy.removeGuard(attack.guard);
-      const { excess, line } = await attempt(attack, { accounts, quick, bin }, 1);
-      restore?.();
-      if (excess.length === 0) throw new Error(`harmless without its limit: ${attack.name}: ${line}`);
-      found.push(`${attack.name}: ${excess.join(', ')}`);
-    }
-  } finally {
-    copy.remove();
-    await accounts.vault.close();
+  const bin = join(copy.folder, 'vault.ts');
+  writeFileSync(bin, LAUNCHER);
+  for (const attack of ATTACKS.filter((each) => each.quick === 'control' || !quick)) {
+    const restore = attack.guard && copy.removeGuard(attack.guard);
+    const { excess, line } = await attempt(attack, { accounts, quick, bin }, 1);
+    restore?.();
+    if (excess.length === 0) throw new Error(`harmless without its limit: ${attack.name}: ${line}`);
+    found.push(`${attack.name}: ${excess.join(', ')}`);
   }
   throw new CheckFailure(found.join('; '));
 }

@@ -19,7 +19,7 @@ setTimeout(() => process.exit(), 120000);
 `;
 
 /** Starts a plain `node:http` server in its own process, as a baseline for measurements. */
-export async function startBareServer(): Promise<{ readonly url: string; readonly port: number; close(): void }> {
+export async function startBareServer(): Promise<Disposable & { readonly url: string; readonly port: number }> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', SERVER], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -30,5 +30,5 @@ export async function startBareServer(): Promise<{ readonly url: string; readonl
   process.once('exit', close);
   const [line] = await once(child.stdout, 'data');
   const port = Number(String(line).trim());
-  return { url: `http://127.0.0.1:${port}/`, port, close };
+  return { url: `http://127.0.0.1:${port}/`, port, [Symbol.dispose]: close };
 }

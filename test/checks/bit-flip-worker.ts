@@ -1,10 +1,12 @@
-import type { Reply } from '../../src/contract/call.ts';
+import { readFileSync } from 'node:fs';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { type Answers, askAll, differenceOf, type Question } from './flipped-answers.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { type Change, cellsOf, createFlippedCopy, farApart } from './flipped-copy.ts';
 import { seededNumbers } from './perform.ts';
+import { codeOf, judgeReply, type ReadReply, type Replies, readEverything } from './tamper-reads.ts';
+import type { TamperVault } from './tamper-vault.ts';
 
 /** Bytes in a cell. The worker replaces a whole cell with noise to learn whether any question reads it. */
 export const CELL = 32;
@@ -17,8 +19,8 @@ export interface FlipJob {
   readonly bytes: Uint8Array;
   /** The path of the altered copy, which only this worker uses. Each copy replaces the one before it. */
   readonly file: string;
-  readonly key: Uint8Array;
-  readonly questions: readonly Question[];
+  readonly keyFile: string;
+  readonly asked: Pick<TamperVault, 'readers' | 'managers' | 'tokens'>;
   readonly seed: number;
   /** The offsets of the bytes to flip, in ascending order. */
   readonly offsets: Uint32Array;
@@ -56,14 +58,17 @@ export interface FlipTally {
   readonly codes: Readonly<Record<string, number>>;
 }
 
+/** The problems that clearly report damage. Any other problem, such as a token that is not found, would hide it. */
+const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
+
 /**
  * Flips one bit of each byte. Most bytes of a file do not affect the answers, such as free space and unused indexes.
  * The worker finds these bytes by writing noise into whole cells, and flips them in groups to save time. When a group
  * changes an answer, the worker tries each byte of the group alone.
  */
 async function flipAll(job: FlipJob): Promise<FlipTally> {
-  const { bytes, file, key, questions, seed, offsets, grouped, blind = false } = job;
-  const credential = { kind: 'key_file', key } as const;
+  const { bytes, file, keyFile, asked, seed, offsets, grouped, blind = false } = job;
+  const credential = () => ({ kind: 'key_file', key: new Uint8Array(readFileSync(keyFile)) }) as const;
   const random = seededNumbers(seed);
   const missed: FlipTrouble[] = [];
   const wrong: FlipTrouble[] = [];
@@ -71,39 +76,70 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   let [identical, errors, foundByDoctor, alone, groups, split, spots] = [0, 0, 0, 0, 0, 0, 0];
 
   const copy = createFlippedCopy(file, bytes);
-  const sound = await soundAnswers();
+  copy.place();
+  const sound = await askAll();
+  if (typeof sound === 'string') throw new Error(`the sound vault answers ${sound}`);
 
-  async function soundAnswers(): Promise<readonly Reply[]> {
-    copy.place();
-    const answers = await askAll(file, credential, questions);
-    if (typeof answers === 'string') throw new Error(`the sound vault answers ${answers}`);
-    return answers;
+  /**
+   * Opens the vault and reads everything. Resolves to the code of an error that the contract defines. Rejects with any
+   * other, including the unexpected ones that callers see as `internal_error`.
+   */
+  async function askAll(): Promise<Replies | string> {
+    let unexpected: unknown;
+    const reportError = (error: unknown) => {
+      if (!(error instanceof Problem) && !(error instanceof Fault)) unexpected ??= error;
+    };
+    try {
+      const vault = await openFileVault({ file, credential: credential(), reportError });
+      try {
+        const replies = await readEverything(vault, asked, []);
+        if (unexpected !== undefined) throw unexpected;
+        return replies;
+      } finally {
+        await vault.close();
+      }
+    } catch (error) {
+      // A problem counts like the same problem in a reply, because the command line prints both the same way.
+      if (error instanceof Fault || (error instanceof Problem && CLEAR.has(error.code))) return error.code;
+      throw error;
+    }
   }
+
+  /** How a reply differs from that of the sound vault. `lost`: data is absent, which doctor must find. */
+  const differenceOf = (name: string, found: ReadReply): 'same' | 'error' | 'lost' | 'wrong' => {
+    if (found.status >= 400 && CLEAR.has(codeOf(found))) return 'error';
+    const verdict = judgeReply(name, found, sound);
+    if (verdict === 'other') return found.status >= 400 && found.status < 500 ? 'lost' : 'wrong';
+    // Counters of activity are not sealed.
+    if (verdict === 'counters') return name.startsWith('getUsageReport') ? 'same' : 'lost';
+    return verdict === 'less' ? 'lost' : 'same';
+  };
 
   async function doctorFinds(): Promise<boolean> {
     try {
-      return !(await checkVaultFile({ file, credential })).ok;
+      return !(await checkVaultFile({ file, credential: credential() })).ok;
     } catch (error) {
       if (error instanceof Fault || (error instanceof Problem && error.code === 'integrity_failure')) return true;
       throw error;
     }
   }
 
-  async function judge(answers: Answers, trouble: Omit<FlipTrouble, 'what'>, again: () => void): Promise<void> {
-    if (typeof answers === 'string') {
-      codes[answers] = (codes[answers] ?? 0) + 1;
+  async function judge(
+    replies: Replies | string,
+    trouble: Omit<FlipTrouble, 'what'>,
+    again: () => void,
+  ): Promise<void> {
+    if (typeof replies === 'string') {
+      codes[replies] = (codes[replies] ?? 0) + 1;
       errors += 1;
       return;
     }
-    const differences = answers.map((found, index) => ({
-      question: questions[index],
-      ...differenceOf(sound[index] ?? found, found),
-    }));
+    const differences = [...replies].map(([name, found]) => ({ name, found, kind: differenceOf(name, found) }));
     const of = (wanted: string) => differences.find(({ kind }) => kind === wanted);
-    for (const code of new Set(differences.map(({ code }) => code))) if (code) codes[code] = (codes[code] ?? 0) + 1;
+    const refused = differences.filter(({ found, kind }) => found.status >= 400 && kind !== 'same');
+    for (const code of new Set(refused.map(({ found }) => codeOf(found)))) codes[code] = (codes[code] ?? 0) + 1;
     const [bad, lost] = [of('wrong'), of('lost')];
-    const say = (one: typeof bad) =>
-      `${one?.question?.operation} ${one?.question?.id ?? ''} ${one?.code ?? 'other members'}`;
+    const say = (one: typeof bad) => `${one?.name}: ${one?.found.status} ${one?.found.text.slice(0, 300)}`;
     if (bad) wrong.push({ ...trouble, what: say(bad) });
     else if (lost) {
       again();
@@ -115,9 +151,8 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
 
   const isQuiet = (changes: readonly Change[]): Promise<boolean> =>
     copy.with(changes, async () => {
-      const answers = await askAll(file, credential, questions).catch(() => 'damaged' as const);
-      if (typeof answers === 'string') return false;
-      return answers.every((found, index) => differenceOf(sound[index] ?? found, found).kind === 'same');
+      const replies = await askAll().catch(() => 'damaged');
+      return typeof replies !== 'string' && [...replies].every(([name, found]) => differenceOf(name, found) === 'same');
     });
 
   const flipOf = (offset: number): Flip => {
@@ -129,7 +164,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     alone += 1;
     await copy.with([{ offset, mask }], async (again) => {
       try {
-        await judge(await askAll(file, credential, questions), { offset, bit }, again);
+        await judge(await askAll(), { offset, bit }, again);
       } catch (error) {
         wrong.push({ offset, bit, what: `an error without a code: ${placeOf(error)}` });
       }

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { ROOT } from '../../scripts/build-output.ts';
 import type { OpenedVault, OpenVaultOptions } from '../../src/library/open-vault.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { makeFolder } from './folder.ts';
 import { seededNumbers } from './perform.ts';
 
 type Open = (options: OpenVaultOptions) => Promise<OpenedVault>;
@@ -112,25 +111,21 @@ async function tryKind(open: Open, kind: string, file: string, random: () => num
 }
 
 async function tryAll(open: Open, { seed }: CheckOptions): Promise<Figures> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'vault-keys-'));
+  using folder = makeFolder();
   const random = seededNumbers(seed);
-  try {
-    let openings = 0;
-    for (const [at, kind] of Object.keys(KINDS).entries()) {
-      openings += await tryKind(open, kind, path.join(folder, `${at}.db`), random);
-    }
-    const own = Uint8Array.from({ length: KEY_BYTES }, () => Math.floor(random() * 256));
-    for (const [kind, make] of Object.entries(REJECTED)) {
-      const key = make(own);
-      const options: object = { file: path.join(folder, 'none.db'), key, createIfMissing: true };
-      const found = await keeping(kind, key, () => outcome(open, options as OpenVaultOptions));
-      if (found !== 'TypeError') throw new CheckFailure(`${kind}: ${found}, not a TypeError`);
-      openings += 1;
-    }
-    return { kinds: Object.keys(KINDS).length, rejected_kinds: Object.keys(REJECTED).length, openings };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  let openings = 0;
+  for (const [at, kind] of Object.keys(KINDS).entries()) {
+    openings += await tryKind(open, kind, path.join(folder.path, `${at}.db`), random);
   }
+  const own = Uint8Array.from({ length: KEY_BYTES }, () => Math.floor(random() * 256));
+  for (const [kind, make] of Object.entries(REJECTED)) {
+    const key = make(own);
+    const options: object = { file: path.join(folder.path, 'none.db'), key, createIfMissing: true };
+    const found = await keeping(kind, key, () => outcome(open, options as OpenVaultOptions));
+    if (found !== 'TypeError') throw new CheckFailure(`${kind}: ${found}, not a TypeError`);
+    openings += 1;
+  }
+  return { kinds: Object.keys(KINDS).length, rejected_kinds: Object.keys(REJECTED).length, openings };
 }
 
 async function builtOpenVault(): Promise<Open> {

@@ -42,3 +42,20 @@ export class CheckFailure extends Error {
     this.figures = figures;
   }
 }
+
+/**
+ * Runs controls in turn. Rejects with a `CheckFailure` if each of them does, as it must, and resolves when one resolves.
+ */
+export async function mustAllFail(controls: readonly (() => unknown)[]): Promise<void> {
+  const found: string[] = [];
+  for (const control of controls) {
+    try {
+      await control();
+      return;
+    } catch (error) {
+      if (!(error instanceof CheckFailure)) throw error;
+      found.push(error.message);
+    }
+  }
+  throw new CheckFailure(found.join('; '));
+}

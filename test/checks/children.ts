@@ -2,8 +2,8 @@ import { remoteClient } from '../../src/client/remote.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { attackChildren } from './children-attack.ts';
 import { startDaemon } from './daemon-process.ts';
-import { builtText, patchProduct } from './patched-product.ts';
-import { createCaller } from './perform.ts';
+import { builtText, withPatch } from './patched-product.ts';
+import { createCaller, type Perform } from './perform.ts';
 import { serveVault } from './served-vault.ts';
 
 export const ROUNDS = { quick: 24, full: 300 } as const;
@@ -12,38 +12,20 @@ export const ROUNDS = { quick: 24, full: 300 } as const;
 export const KEEP_CHILDREN = [builtText('parent_id:type==="expiring"?creator.id:void 0'), 'parent_id:void 0'] as const;
 
 async function attack({ seed, quick }: CheckOptions, bin?: string) {
-  const vault = await serveVault();
+  await using vault = await serveVault();
   const { file, management } = vault;
+  const start = (name: string) => startDaemon({ file, readyFile: `${file}.${name}.json`, bin });
+  await using one = await start('one');
+  await using two = await start('two');
+  const clients = [one, two].map(({ url }) => remoteClient({ url }));
   try {
-    const start = async (name: string) => {
-      const daemon = await startDaemon({ file, readyFile: `${file}.${name}.json`, ...(bin && { bin }) });
-      return { daemon, client: remoteClient({ url: daemon.url }) };
-    };
-    const [one, two] = [await start('one'), await start('two')];
-    try {
-      const daemons = [createCaller(() => one.client), createCaller(() => two.client)] as const;
-      const figures = await attackChildren({ daemons, management, rounds: ROUNDS[quick ? 'quick' : 'full'], seed });
-      const doctor = await vault.cli(['doctor'], '').catch(({ stdout }: { readonly stdout?: string }) => `${stdout}`);
-      if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
-      return figures;
-    } finally {
-      for (const { client, daemon } of [one, two]) {
-        await client.close();
-        await daemon.stop('SIGKILL');
-      }
-    }
+    const daemons = clients.map((client) => createCaller(() => client)) as [Perform, Perform];
+    const figures = await attackChildren({ daemons, management, rounds: ROUNDS[quick ? 'quick' : 'full'], seed });
+    const doctor = await vault.cli(['doctor'], '').catch(({ stdout }: { readonly stdout?: string }) => `${stdout}`);
+    if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
+    return figures;
   } finally {
-    await vault.close();
-  }
-}
-
-/** Runs a product that keeps the children of a replaced key. */
-async function keepChildren(options: CheckOptions) {
-  const { bin, remove } = patchProduct(...KEEP_CHILDREN);
-  try {
-    return await attack(options, bin);
-  } finally {
-    remove();
+    for (const client of clients) await client.close();
   }
 }
 
@@ -52,5 +34,6 @@ export const CHECK: Check = {
   name: 'children of a stolen key',
   quick: true,
   run: (options) => attack(options),
-  control: keepChildren,
+  /** Runs a product that keeps the children of a replaced key. */
+  control: (options) => withPatch(KEEP_CHILDREN, (bin) => attack(options, bin)),
 };

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure, type Figures } from './check.ts';
 import { DAY, HOUR, MINUTE } from './clock-cases.ts';
+import { makeFolder } from './folder.ts';
 import type { Performed } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 import { createSetClock } from './set-clock.ts';
@@ -104,21 +103,16 @@ async function commandWrong({ vault, set, same }: Place): Promise<void> {
 }
 
 async function inPlace(run: (place: Place) => Promise<void>): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  using folder = makeFolder();
   const wrong: string[] = [];
   let observations = 0;
   const same = (what: string, found: unknown, expected: unknown) => {
     observations++;
     if (found !== expected) wrong.push(`${what}: ${found} instead of ${expected}`);
   };
-  const { set, nodeFlag } = createSetClock(join(folder, 'ahead'));
-  const vault = await serveVault([nodeFlag]);
-  try {
-    await run({ vault, set, same });
-  } finally {
-    await vault.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const { set, nodeFlag } = createSetClock(join(folder.path, 'ahead'));
+  await using vault = await serveVault([nodeFlag]);
+  await run({ vault, set, same });
   const [first] = wrong;
   if (first !== undefined) throw new CheckFailure(`${first} (${wrong.length} such)`, { wrong: wrong.length });
   return observations;

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
@@ -8,7 +6,9 @@ import { createVault, openFileVault, type Vault } from '../../src/vault/vault.ts
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { CLOCK_CASES, type ClockCase, DAY, LIFETIMES, MINUTE } from './clock-cases.ts';
 import { runDaemons } from './clock-daemon.ts';
-import { createCaller, type Perform } from './perform.ts';
+import { makeFolder } from './folder.ts';
+import { createCaller, EVERYTHING, type Perform } from './perform.ts';
+import { readColumn } from './tamper-file.ts';
 
 const KEY = new Uint8Array(32).fill(7);
 const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
@@ -81,14 +81,8 @@ async function openTimed(file: string, times: Times): Promise<Timed> {
 
 /** Counts the rows in the file, including hidden tokens that are not purged yet. */
 async function rowsOf(file: string): Promise<number> {
-  const { default: Database } = await import('better-sqlite3');
-  const database = new Database(file, { fileMustExist: true, readonly: true });
-  try {
-    const row: unknown = database.prepare('SELECT count(*) FROM token').pluck().get();
-    return Number(row);
-  } finally {
-    database.close();
-  }
+  const [rows] = await readColumn(file, 'SELECT count(*) FROM token');
+  return Number(rows);
 }
 
 /** Counts the observations that differ from the expected ones. */
@@ -215,22 +209,15 @@ async function runCase(
 async function runAll(cases: readonly ClockCase[], believing = false): Promise<Figures> {
   const tally = createTally();
   for (const one of cases) {
-    const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-    try {
-      const file = join(folder, 'vault.db');
-      const { times } = settableTimes(one.start, false);
-      const { vault, application } = await createVault({ file, credential: CREDENTIAL, times, tenantName: 'clock' });
-      const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-      const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-      const body = { name: 'all', type: 'private', rules: [rule] };
-      const call = createCaller(() => directClient(vault));
-      const made = await call(String(application.key), 'createApplication', { body });
-      await vault.close();
-      const keys = { key: String(made.body['key']), management: String(application.key) };
-      await runCase(one, keys, file, tally, believing);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    using folder = makeFolder();
+    const file = join(folder.path, 'vault.db');
+    const { times } = settableTimes(one.start, false);
+    const { vault, application } = await createVault({ file, credential: CREDENTIAL, times, tenantName: 'clock' });
+    const call = createCaller(() => directClient(vault));
+    const made = await call(String(application.key), 'createApplication', { body: EVERYTHING });
+    await vault.close();
+    const keys = { key: String(made.body['key']), management: String(application.key) };
+    await runCase(one, keys, file, tally, believing);
   }
   const [first] = tally.wrong;
   if (first !== undefined) throw new CheckFailure(`${first} (${tally.wrong.length} such)`, tally.figures(cases.length));

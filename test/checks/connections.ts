@@ -70,17 +70,13 @@ async function askBoth(vault: ServedVault, seed: number, rounds: number) {
   const random = seededNumbers(seed);
   const body = { type: 'token', data: 1 };
   const id = String((await vault.remote(vault.everything, 'createToken', { body })).body['id']);
-  const bare = await startBareServer();
-  try {
-    const load = { apiKey: vault.everything, rounds, random };
-    const [active, beside] = await Promise.all([
-      ask({ ...load, url: `${vault.url()}/tokens/${id}`, connections: ACTIVE }),
-      ask({ ...load, url: bare.url, connections: ACTIVE }),
-    ]);
-    return { active, beside };
-  } finally {
-    bare.close();
-  }
+  using bare = await startBareServer();
+  const load = { apiKey: vault.everything, rounds, random };
+  const [active, beside] = await Promise.all([
+    ask({ ...load, url: `${vault.url()}/tokens/${id}`, connections: ACTIVE }),
+    ask({ ...load, url: bare.url, connections: ACTIVE }),
+  ]);
+  return { active, beside };
 }
 
 /** Keeps thousands of used connections open and measures requests on a hundred others. */
@@ -88,7 +84,7 @@ async function manyIdle(vault: ServedVault, { seed, quick }: CheckOptions): Prom
   const size = quick ? 'quick' : 'full';
   await vault.start();
   const before = descriptorsOf(vault.pid());
-  const idle = createKeepAlives(vault.url());
+  using idle = createKeepAlives(vault.url());
   try {
     await idle.open(IDLE[size]);
     const { active, beside } = await askBoth(vault, seed, ROUNDS[size]);
@@ -167,40 +163,31 @@ async function atTheLimit(vault: ServedVault): Promise<Figures> {
   }
 }
 
-async function withVault<T>(work: (vault: ServedVault) => Promise<T>): Promise<T> {
-  const vault = await serveVault();
-  try {
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
-}
-
-function run(options: CheckOptions): Promise<Figures> {
-  return withVault(async (vault) => ({ ...(await manyIdle(vault, options)), ...(await atTheLimit(vault)) }));
+async function run(options: CheckOptions): Promise<Figures> {
+  await using vault = await serveVault();
+  return { ...(await manyIdle(vault, options)), ...(await atTheLimit(vault)) };
 }
 
 /** Runs a daemon that freezes for a fifth of a second now and then. */
-function control({ seed }: CheckOptions): Promise<unknown> {
-  return withVault(async (vault) => {
-    let over = false;
-    const stopping = (async () => {
-      while (!over) {
-        await sleep(1_000);
-        // The daemon may not have started yet.
-        if (over || !vault.running()) continue;
-        process.kill(vault.pid(), 'SIGSTOP');
-        await sleep(200);
-        if (vault.running()) process.kill(vault.pid(), 'SIGCONT');
-      }
-    })();
-    try {
-      return await manyIdle(vault, { seed, quick: true });
-    } finally {
-      over = true;
-      await stopping;
+async function control({ seed }: CheckOptions): Promise<unknown> {
+  await using vault = await serveVault();
+  let over = false;
+  const stopping = (async () => {
+    while (!over) {
+      await sleep(1_000);
+      // The daemon may not have started yet.
+      if (over || !vault.running()) continue;
+      process.kill(vault.pid(), 'SIGSTOP');
+      await sleep(200);
+      if (vault.running()) process.kill(vault.pid(), 'SIGCONT');
     }
-  });
+  })();
+  try {
+    return await manyIdle(vault, { seed, quick: true });
+  } finally {
+    over = true;
+    await stopping;
+  }
 }
 
 export const CHECK: Check = { number: 14, name: 'connections', quick: false, runs: 'alone', run, control };

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -15,77 +14,112 @@ export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')),
 );
 
-export interface DaemonOptions {
-  readonly file: string;
+/** The end of a process: its exit code, or the signal that killed it. */
+export type End = number | string | null;
+
+interface ServeOptions {
   /** The path of the ready file. It is outside the vault's folder, which may be out of space. */
   readonly readyFile: string;
-  readonly flags?: readonly string[];
-  /** Default: the daemon writes no log. */
-  readonly logFile?: string;
-  /** A command that runs the daemon, such as a recorder or a limiter. The daemon's command line is appended. */
-  readonly wrapper?: readonly string[];
+  /** The words after `vault serve`. Without a port and a socket among them, it serves a free port. */
+  readonly words: readonly string[];
   /** The path of another product build. Default: the build of this checkout. */
-  readonly bin?: string;
+  readonly bin?: string | undefined;
+  /** Flags for Node. */
+  readonly nodeFlags?: readonly string[];
+  /** Further variables. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Returns the command that runs a command line, such as a recorder, a limiter or a terminal. */
+  readonly wrap?: ((line: readonly string[]) => readonly string[]) | undefined;
+  /** What happens to its output. `unread`: nobody reads it yet. Default: `told` returns it. */
+  readonly output?: 'unread' | 'ignored';
 }
 
-export interface DaemonProcess {
+/** A running daemon. It is killed where it is disposed. */
+export interface DaemonProcess extends AsyncDisposable {
   readonly url: string;
-  /** The process id of the daemon, not of the wrapper. */
+  /** The process id of the daemon, not of the command that runs it. */
   readonly pid: number;
+  readonly ready: Ready;
+  readonly child: ChildProcess;
+  readonly ended: Promise<End>;
+  /** Returns what it has printed so far. */
+  told(): string;
   /** Sends the signal to the daemon and waits for the whole process to end. Resolves to the exit code. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
 /** Starts `vault serve` and waits until it accepts requests. The daemon ends with this process at the latest. */
-export async function startDaemon({
-  file,
+export async function startServe({
   readyFile,
-  logFile,
-  flags = [],
-  wrapper = [],
+  words,
   bin = VAULT_BIN,
-}: DaemonOptions): Promise<DaemonProcess> {
+  nodeFlags = [],
+  env = {},
+  wrap = (line) => line,
+  output,
+}: ServeOptions): Promise<DaemonProcess> {
   rmSync(readyFile, { force: true });
-  const log = logFile === undefined ? ['--log', 'false'] : ['--log-file', logFile];
-  const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...log, ...flags];
-  const [program = '', ...args] = [...wrapper, process.execPath, bin, ...serve];
-  const child = spawn(program, args, { env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] });
+  const port = words.includes('--socket') || words.includes('--port') ? [] : ['--port', '0'];
+  const line = [process.execPath, ...nodeFlags, bin, 'serve', ...port, '--ready-file', readyFile, ...words];
+  const [program = '', ...args] = wrap(line);
+  const pipe = output === 'ignored' ? 'ignore' : 'pipe';
+  const child = spawn(program, args, { env: { ...ENVIRONMENT, ...env }, stdio: ['ignore', pipe, pipe], cwd: '/' });
   let told = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    told += text;
-  });
+  for (const stream of output === undefined ? [child.stdout, child.stderr] : []) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      told += text;
+    });
+  }
   const failed = new Promise<never>((_resolve, reject) => child.once('error', reject));
+  const ended = new Promise<End>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal)));
   const ready = await Promise.race([untilReady(child, readyFile, () => told), failed]);
   const { url, pid } = ready;
   const kill = () => send(pid, 'SIGKILL');
   process.once('exit', kill);
-  return {
-    url,
-    pid,
-    async stop(signal) {
-      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-      const gone = once(child, 'exit');
-      send(pid, signal);
-      const timer = setTimeout(kill, MAX_STOP_MS);
-      await gone;
-      clearTimeout(timer);
-      process.removeListener('exit', kill);
-      return child.exitCode;
-    },
+  void ended.then(() => process.removeListener('exit', kill));
+  const stop: DaemonProcess['stop'] = async (signal) => {
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+    send(pid, signal);
+    const timer = setTimeout(kill, MAX_STOP_MS);
+    await ended;
+    clearTimeout(timer);
+    return child.exitCode;
   };
+  const dispose = async () => void (await stop('SIGKILL'));
+  return { url, pid, ready, child, ended, told: () => told, stop, [Symbol.asyncDispose]: dispose };
 }
 
-async function untilReady(
-  child: ChildProcess,
-  readyFile: string,
-  told: () => string,
-): Promise<{ readonly url: string; readonly pid: number }> {
+interface DaemonOptions extends Pick<ServeOptions, 'readyFile' | 'bin' | 'wrap'> {
+  readonly file: string;
+  readonly flags?: readonly string[];
+  /** Default: the daemon writes no log. */
+  readonly logFile?: string;
+}
+
+/** Starts a daemon on a file. */
+export function startDaemon({ file, flags = [], logFile, ...options }: DaemonOptions): Promise<DaemonProcess> {
+  const log = logFile === undefined ? ['--log', 'false'] : ['--log-file', logFile];
+  return startServe({ ...options, words: ['--file', file, ...log, ...flags] });
+}
+
+/** The members of a ready file that checks use. */
+interface Ready {
+  readonly url: string;
+  readonly pid: number;
+  /** The keys of a `--dev` daemon, and the link to its console. */
+  readonly management_key?: string;
+  readonly private_key?: string;
+  readonly ui?: string;
+}
+
+/** Resolves to the ready file of a daemon when it is written. Rejects when the process ends before, or after 30 s. */
+export async function untilReady(child: ChildProcess, readyFile: string, told = () => ''): Promise<Ready> {
   const started = performance.now();
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the daemon did not start: ${told()}`);
     if (performance.now() - started > MAX_START_MS) {
       child.kill('SIGKILL');
-      throw new Error('the daemon was not ready in time');
+      throw new Error(`the daemon was not ready in time: ${told()}`);
     }
     await sleep(3);
   }

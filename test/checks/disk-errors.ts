@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { assertStrace } from './io-faults-strace.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 /** The report of a disk error, as the built product has it. */
@@ -45,73 +45,68 @@ const MAX_WAIT_MS = 5000;
 
 /** Runs one daemon whose disk fails for a while. Resolves to what it did wrong, or to undefined. */
 async function failDisk(name: string, fault: DiskFault, bin?: string): Promise<string | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const elsewhere = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const log = join(elsewhere, 'log');
-  const vault = await makeVaultFile(folder);
-  const { url, pid, stop } = await startDaemon({
+  using folder = makeFolder();
+  using elsewhere = makeFolder();
+  const log = join(elsewhere.path, 'log');
+  const vault = await makeVaultFile(folder.path);
+  await using daemon = await startDaemon({
     file: vault.file,
-    readyFile: join(elsewhere, 'ready.json'),
+    readyFile: join(elsewhere.path, 'ready.json'),
     // With the default audit, reads of plaintext write.
     flags: ['--audit', 'mutations'],
     logFile: log,
-    ...(bin !== undefined && { bin }),
+    bin,
   });
+  const { url, pid } = daemon;
   const call = async (path: string, body?: object) => {
     const headers = { 'SVC-API-KEY': vault.everything, 'Content-Type': 'application/json' };
     const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
     return { status: reply.status, body: (await reply.json()) as { readonly type?: string; readonly detail?: string } };
   };
   const create = (id: string) => call('/tokens', { id, type: 'token', data: id });
-  try {
-    if ((await create('before')).status !== 201) return 'the disk fails too early';
-    const onLog = fault.isLogOnly ? ['-P', `${vault.file}-wal`] : [];
-    const inject = ['-e', `trace=${fault.calls}`, '-e', `inject=${fault.calls}:error=${fault.errno}`];
-    const strace = spawn('strace', [
-      '-f',
-      '-qq',
-      '-o',
-      join(elsewhere, 'strace'),
-      ...onLog,
-      ...inject,
-      '-p',
-      String(pid),
-    ]);
-    const ended = once(strace, 'exit');
-    let failed = await create('during-0');
-    for (let at = 1; failed.status === 201 && at < MAX_WAIT_MS / 20; at += 1) {
-      await sleep(20);
-      failed = await create(`during-${at}`);
-    }
-    const [read, ready] = [await call('/tokens/before'), await call('/readyz')];
-    strace.kill('SIGINT');
-    await ended;
-    const problem = `urn:token-vault:problem:${fault.code}`;
-    if (failed.status !== fault.status || failed.body.type !== problem) {
-      return `${name}: a create is answered ${failed.status} ${failed.body.type}`;
-    }
-    if (read.status !== 200) return `${name}: a read is answered ${read.status}`;
-    if (ready.status !== fault.ready) return `${name}: /readyz is answered ${ready.status}`;
-    if (fault.ready === 503 && !/^Writes fail since \d{4}-.*Z\.$/.test(ready.body.detail ?? '')) {
-      return `${name}: /readyz says ${ready.body.detail}`;
-    }
-    const probe =
-      fault.errno === 'ENOSPC' && fault.calls === ALL ? undefined : fault.isLogOnly ? 'passed' : fault.errno;
-    const lines = readFileSync(log, 'utf8').trim().split('\n');
-    const logged = lines.map((line) => JSON.parse(line)).find(({ error }) => error === fault.code);
-    if (!String(logged?.code).startsWith('SQLITE_') || logged?.probe !== probe) {
-      return `${name}: the log has ${JSON.stringify(logged)}`;
-    }
-    const after = await create('after');
-    if (after.status !== 201) return `${name}: the disk works again, and a create is answered ${after.status}`;
-    const recovered = await call('/readyz');
-    if (recovered.status !== 200) return `${name}: the disk works again, and /readyz is answered ${recovered.status}`;
-    const left = readdirSync(folder).filter((file) => file.endsWith('.probe'));
-    return left.length === 0 ? undefined : `${name}: leaves ${left}`;
-  } finally {
-    await stop('SIGKILL');
-    for (const path of [folder, elsewhere]) rmSync(path, { recursive: true, force: true });
+  if ((await create('before')).status !== 201) return 'the disk fails too early';
+  const onLog = fault.isLogOnly ? ['-P', `${vault.file}-wal`] : [];
+  const inject = ['-e', `trace=${fault.calls}`, '-e', `inject=${fault.calls}:error=${fault.errno}`];
+  const strace = spawn('strace', [
+    '-f',
+    '-qq',
+    '-o',
+    join(elsewhere.path, 'strace'),
+    ...onLog,
+    ...inject,
+    '-p',
+    String(pid),
+  ]);
+  const ended = once(strace, 'exit');
+  let failed = await create('during-0');
+  for (let at = 1; failed.status === 201 && at < MAX_WAIT_MS / 20; at += 1) {
+    await sleep(20);
+    failed = await create(`during-${at}`);
   }
+  const [read, ready] = [await call('/tokens/before'), await call('/readyz')];
+  strace.kill('SIGINT');
+  await ended;
+  const problem = `urn:token-vault:problem:${fault.code}`;
+  if (failed.status !== fault.status || failed.body.type !== problem) {
+    return `${name}: a create is answered ${failed.status} ${failed.body.type}`;
+  }
+  if (read.status !== 200) return `${name}: a read is answered ${read.status}`;
+  if (ready.status !== fault.ready) return `${name}: /readyz is answered ${ready.status}`;
+  if (fault.ready === 503 && !/^Writes fail since \d{4}-.*Z\.$/.test(ready.body.detail ?? '')) {
+    return `${name}: /readyz says ${ready.body.detail}`;
+  }
+  const probe = fault.errno === 'ENOSPC' && fault.calls === ALL ? undefined : fault.isLogOnly ? 'passed' : fault.errno;
+  const lines = readFileSync(log, 'utf8').trim().split('\n');
+  const logged = lines.map((line) => JSON.parse(line)).find(({ error }) => error === fault.code);
+  if (!String(logged?.code).startsWith('SQLITE_') || logged?.probe !== probe) {
+    return `${name}: the log has ${JSON.stringify(logged)}`;
+  }
+  const after = await create('after');
+  if (after.status !== 201) return `${name}: the disk works again, and a create is answered ${after.status}`;
+  const recovered = await call('/readyz');
+  if (recovered.status !== 200) return `${name}: the disk works again, and /readyz is answered ${recovered.status}`;
+  const left = readdirSync(folder.path).filter((file) => file.endsWith('.probe'));
+  return left.length === 0 ? undefined : `${name}: leaves ${left}`;
 }
 
 async function failAll(faults: readonly (readonly [string, DiskFault])[], bin?: string) {
@@ -123,20 +118,11 @@ async function failAll(faults: readonly (readonly [string, DiskFault])[], bin?: 
   return { faults: faults.length, wrong: 0 };
 }
 
-/** Runs a product that takes every failed write for a full disk, as it was before the probe. */
-async function control() {
-  const product = patchProduct(REPORTED, 'EIO:"no_space"');
-  try {
-    return await failAll(Object.entries(FAULTS).slice(0, 1), product.bin);
-  } finally {
-    product.remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 37,
   name: 'failing disk',
   quick: true,
   run: () => failAll(Object.entries(FAULTS)),
-  control,
+  /** Runs a product that takes every failed write for a full disk, as it was before the probe. */
+  control: () => withPatch([REPORTED, 'EIO:"no_space"'], (bin) => failAll(Object.entries(FAULTS).slice(0, 1), bin)),
 };

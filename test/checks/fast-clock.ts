@@ -6,12 +6,13 @@ export function createFastClock(speed: number): { readonly now: () => number; re
   const start = Date.now();
   const now = () => start + (Date.now() - start) * speed;
   const preload = `
-    const RealDate = Date, real = Date.now, every = setInterval;
+    import timers from 'node:timers';
+    const RealDate = Date, real = Date.now, every = timers.setInterval;
     const now = () => Math.floor(${start} + (real() - ${start}) * ${speed});
     globalThis.Date = class extends RealDate {
       constructor(...parts) { super(...(parts.length === 0 ? [now()] : parts)); }
-      static now() { return now(); }
+      static now = now.bind();
     };
-    globalThis.setInterval = (work, ms, ...parts) => every(work, ms < 1000 ? ms : ms / ${speed}, ...parts);`;
+    timers.setInterval = (work, ms, ...parts) => every(work, ms < 1000 ? ms : ms / ${speed}, ...parts);`;
   return { now, nodeFlag: `--import=data:text/javascript,${encodeURIComponent(preload)}` };
 }

@@ -1,17 +1,20 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { remoteClient } from '../../src/client/remote.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { type DaemonProcess, ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
-import { builtText, patchProduct } from './patched-product.ts';
-import { inParallel, seededNumbers } from './perform.ts';
+import { createExpectedState } from './expected-state.ts';
+import { makeFolder } from './folder.ts';
+import { verifyTokens, writeTokens } from './kill-writer.ts';
+import { builtText, withPatch } from './patched-product.ts';
+import { createCaller, type Perform, seededNumbers } from './perform.ts';
 import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
-import { makeVaultFile, type VaultFile } from './vault-file.ts';
+import { makeVaultFile, readTokens, type VaultFile } from './vault-file.ts';
 
-/** The report of a full disk, as the built product has it. */
-const REPORTED = builtText('Problem("no_space",');
+/** The report of a file at its limit, as the built product has it. */
+const REPORTED = builtText('EFBIG:"no_space"');
 
 const WRITERS = 8;
 /** The number of bytes left free. They suffice for a few commits, so that the disk fills up during a commit. */
@@ -23,51 +26,24 @@ const TOLD = `vault: There is no space left for the vault.\n${HINT}`;
 const LIMIT_HINT = 'hint: raise the limit of the file size (`ulimit -f`) and try again\n';
 const COMPANION = /-(wal|shm)$/;
 
-interface Answer {
-  readonly status: number;
-  readonly body: { readonly type?: string; readonly data?: { readonly version: number } };
-}
-
 /** Runs writes and commands on a vault on a small disk, and tracks the expected tokens. */
 function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () => number) {
-  /** The acknowledged version of each token. A refused write must not change it. */
-  const expected = new Map<string, number>();
+  const expected = createExpectedState(false);
+  /** The tokens of each writer. */
+  const owned = Array.from({ length: WRITERS }, (): string[] => []);
   const counts = { acknowledged: 0, refused: 0, reads: 0, cli_runs: 0 };
-  let version = 0;
   let daemon: DaemonProcess | undefined;
+  let client = remoteClient({ url: 'http://127.0.0.1:1' });
+  const call = createCaller(() => client, [503, 507]);
 
-  async function request(method: string, path: string, content?: object): Promise<Answer> {
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const reply = await fetch(`${daemon?.url}${path}`, {
-      method,
-      headers: { 'SVC-API-KEY': everything, 'Content-Type': type },
-      ...(content && { body: JSON.stringify(content) }),
-    });
-    const text = await reply.text();
-    return { status: reply.status, body: text === '' ? {} : JSON.parse(text) };
-  }
-
-  /** Returns true when the write succeeds and false on 507. Rejects on any other answer. */
-  async function write(id: string | undefined): Promise<boolean> {
-    version += 1;
-    const own = version;
-    const content = { data: { version: own, filling: 'x'.repeat(Math.floor(random() * 3_000)) } };
-    const kind = random();
-    const target = id ?? `full-${own}`;
-    const deletes = id !== undefined && kind < 0.2;
-    const method = id === undefined ? 'POST' : deletes ? 'DELETE' : 'PATCH';
-    const body = method === 'POST' ? { id: target, type: 'token', ...content } : deletes ? undefined : content;
-    const { status, body: said } = await request(method, id === undefined ? '/tokens' : `/tokens/${id}`, body);
-    if (status === 507 && said.type === PROBLEM) {
-      counts.refused += 1;
-      return false;
-    }
-    if (status >= 300) throw new CheckFailure(`on a full disk, ${method} was answered ${status} ${said.type}`, counts);
-    counts.acknowledged += 1;
-    if (deletes) expected.delete(target);
-    else expected.set(target, own);
-    return true;
-  }
+  /** Rejects for 503, and for a 507 of another problem. */
+  const perform: Perform = async (...parts) => {
+    const reply = await call(...parts);
+    const { type } = reply.body;
+    if (reply.status === 503 || (reply.status === 507 && type !== PROBLEM))
+      throw new CheckFailure(`on a full disk, ${parts[1]} was answered ${reply.status} ${type}`, counts);
+    return reply;
+  };
 
   /** Runs a command and checks its exit code and, when given, its stderr. */
   async function expectCli(args: readonly string[], exitCode: number, stderr?: string): Promise<void> {
@@ -81,7 +57,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     throw new CheckFailure(`vault ${args[0]} ${args[1] ?? ''} ends with ${ran.code}: ${ran.stderr}`, counts);
   }
 
-  const anyId = () => [...expected.keys()][0] ?? '';
+  const anyId = () => expected.all()[0] ?? '';
 
   return {
     counts,
@@ -92,36 +68,39 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     async start(readyFile: string, bin?: string): Promise<void> {
       // With the default audit, plaintext reads would fail on a full disk.
       const flags = ['--audit', 'mutations'];
-      daemon = await startDaemon({ file, readyFile, flags, ...(bin !== undefined && { bin }) });
+      daemon = await startDaemon({ file, readyFile, flags, bin });
+      await client.close();
+      client = remoteClient({ url: daemon.url });
     },
-    stop: async (signal: 'SIGTERM' | 'SIGKILL') => (await daemon?.stop(signal)) ?? null,
+    async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
+      await client.close();
+      return (await daemon?.stop(signal)) ?? null;
+    },
 
-    /** Writes in parallel. Each writer stops after `count` writes or `refusals` consecutive refusals. */
-    async writeMany(count: number, refusals: number): Promise<void> {
-      const owned = [...expected.keys()];
-      await inParallel(WRITERS, WRITERS, async (writer) => {
-        const own = owned.filter((_id, index) => index % WRITERS === writer);
-        let refused = 0;
-        for (let done = 0; done < count && refused < refusals; done += 1) {
-          const id = random() < 0.4 ? undefined : own.pop();
-          refused = (await write(id)) ? 0 : refused + 1;
-        }
+    /** Writes in parallel. Each writer stops after `count` writes or `most` refusals. */
+    async writeMany(count: number, most: number): Promise<void> {
+      const writers = owned.map((own) => {
+        let [done, refusals] = [0, 0];
+        const ended = () => done >= count || refusals >= most;
+        const took = () => void done++;
+        const refused = () => {
+          refusals += 1;
+          counts.refused += 1;
+        };
+        return writeTokens({ perform, key: everything, expected, random, own, ended, took, refused });
       });
+      await Promise.all(writers);
+      counts.acknowledged = expected.figures().acknowledged;
     },
 
+    /** Reads all tokens, one by one and as a list, and compares them with the expected ones. */
     async readAll(): Promise<void> {
-      for (const [id, version] of expected) {
-        const { status, body } = await request('GET', `/tokens/${id}`);
-        counts.reads += 1;
-        if (status !== 200 || body.data?.version !== version) {
-          throw new CheckFailure(`${id} is ${body.data?.version} (${status}), acknowledged was ${version}`, counts);
-        }
-      }
-      const { status, body } = await request('GET', '/tokens?size=1');
-      const total = (body as { readonly pagination?: { readonly total_items: number } }).pagination?.total_items;
-      if (status !== 200 || total !== expected.size) {
-        throw new CheckFailure(`the list has ${total} tokens (${status}), acknowledged were ${expected.size}`, counts);
-      }
+      await verifyTokens({ perform, key: everything }, expected, expected.all());
+      const listed = await readTokens(perform, everything);
+      for (const id of expected.all()) expected.finds(id, listed.get(id));
+      counts.reads += expected.all().length;
+      const [violation] = expected.violations();
+      if (violation !== undefined) throw new CheckFailure(violation, counts);
     },
 
     /**
@@ -157,7 +136,8 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       const log = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
       if (freed < log) throw new Error(`the check's disk is too small: ${freed} bytes given back, the log has ${log}`);
       const started = performance.now();
-      while (!(await write(undefined))) {
+      const body = { type: 'token', data: 'after the recovery' };
+      while ((await perform(everything, 'createToken', { body })).status !== 201) {
         if (performance.now() - started > MAX_RECOVERY_MS) {
           throw new CheckFailure('there is space again, and writes are still refused', counts);
         }
@@ -175,8 +155,8 @@ interface Options extends CheckOptions {
 }
 
 async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
-  const elsewhere = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const readyFile = join(elsewhere, 'ready.json');
+  using elsewhere = makeFolder();
+  const readyFile = join(elsewhere.path, 'ready.json');
   const rounds = quick ? 1 : 5;
   const use = createUse(await makeVaultFile(disk.folder), disk, seededNumbers(seed));
   let slowest = 0;
@@ -214,7 +194,6 @@ async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
     return { ...use.counts, lost: 0, rounds, slowest_recovery_ms: slowest };
   } finally {
     await use.stop('SIGKILL');
-    rmSync(elsewhere, { recursive: true, force: true });
     disk.remove();
   }
 }
@@ -235,14 +214,8 @@ async function run(options: CheckOptions) {
   };
 }
 
-/** Patches the product so that it reports a full disk as another process's lock. */
-async function control(options: CheckOptions) {
-  const product = patchProduct(REPORTED, 'Problem("vault_busy",');
-  try {
-    return await fillUp(limited(), { ...options, quick: true, bin: product.bin });
-  } finally {
-    product.remove();
-  }
-}
+/** Runs a product that reports a full disk as another process's lock. */
+const control = (options: CheckOptions) =>
+  withPatch([REPORTED, 'EFBIG:"vault_busy"'], (bin) => fillUp(limited(), { ...options, quick: true, bin }));
 
 export const CHECK: Check = { number: 6, name: 'full disk', quick: false, run, control };

@@ -5,11 +5,9 @@ import type { Vault } from '../../src/vault/vault.ts';
 import type { SteppingClock } from '../fixed-world.ts';
 import type { HistoryLocation } from './histories-location.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
-import { paramsOf } from './perform.ts';
+import { EVERYTHING, paramsOf } from './perform.ts';
 
 const HOUR = 3_600_000;
-const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
-const RULE = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: ALL };
 
 /** A tenant as its caller knows it. */
 export interface CallingTenant {
@@ -71,7 +69,7 @@ async function manage(caller: Caller, tenant: CallingTenant, operation: Operatio
 /** Calls with the key of an application that may do everything with tokens. Creates it first if necessary. */
 async function use(caller: Caller, tenant: CallingTenant, operation: OperationId, parts?: Parts) {
   if (tenant.everything === undefined) {
-    const body = { name: 'everything', type: 'private', rules: [RULE], can_create_expiring_applications: true };
+    const body = { ...EVERYTHING, can_create_expiring_applications: true };
     const made = await manage(caller, tenant, 'createApplication', { body });
     if (made.status !== 201) return made;
     tenant.everything = String(made.body['key']);

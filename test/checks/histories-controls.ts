@@ -63,18 +63,14 @@ interface ControlOptions {
 export async function removeHistoryGuards({ guards = GUARDS, ...options }: ControlOptions): Promise<void> {
   const found: string[] = [];
   for (const guard of guards) {
-    const copy = copySources();
-    try {
-      copy.removeGuard(guard);
-      const after = await historiesUntilMiss(copy.folder, options);
-      if (after === undefined) {
-        process.stderr.write(`histories: without ${guard.name}, doctor misses nothing\n`);
-        return;
-      }
-      found.push(`without ${guard.name}: missed in history ${after}`);
-    } finally {
-      copy.remove();
+    using copy = copySources();
+    copy.removeGuard(guard);
+    const after = await historiesUntilMiss(copy.folder, options);
+    if (after === undefined) {
+      process.stderr.write(`histories: without ${guard.name}, doctor misses nothing\n`);
+      return;
     }
+    found.push(`without ${guard.name}: missed in history ${after}`);
   }
   throw new CheckFailure(found.join('; '));
 }

@@ -6,9 +6,9 @@ import { loadDriver } from '../../src/store/sqlite/file/driver.ts';
 import { resetVault } from '../../src/vault/admin.ts';
 import type { KeyHolderOptions } from '../../src/vault/key-holder.ts';
 import { createVault, openFileVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { type Columns, groupRows, spreadRows, type Tables, type VaultRows } from './histories-rows.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
-import { COUNTERS } from './put-back.ts';
+import { COUNTERS, TABLES } from './put-back.ts';
 
 /** The vault of one history. */
 export interface HistoryLocation {
@@ -35,12 +35,6 @@ export interface HistoryLocations {
 }
 
 export const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(7) } as const;
-
-const TABLES = [
-  ...['header', 'slot', 'tenant', 'tenant_key', 'application', 'application_key'],
-  ...['token', 'token_index', 'container_set', 'tombstone'],
-  ...['audit', 'audit_index'],
-];
 
 const toText = (value: unknown) => (Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value);
 const toValue = (value: unknown) =>
@@ -101,5 +95,5 @@ export async function fileLocations(): Promise<HistoryLocations> {
   }
 
   const management = application.key ?? '';
-  return { start, tenantId: tenant.id, management, create, remove: async () => folder.remove() };
+  return { start, tenantId: tenant.id, management, create, remove: async () => folder[Symbol.dispose]() };
 }

@@ -1,11 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { ENVIRONMENT } from './daemon-process.ts';
+import { ENVIRONMENT, startServe } from './daemon-process.ts';
 import { askBrowser } from './hosts-browser.ts';
 import { HOST_CASES } from './hosts-cases.ts';
 import { PORTS, startProxies } from './hosts-proxies.ts';
@@ -21,28 +19,15 @@ export interface Outcome {
 
 /** The variables that Kubernetes puts into each pod beside a Service named vault. */
 const SERVICE_LINKS = { VAULT_PORT: 'tcp://10.96.0.10:8484', VAULT_SERVICE_HOST: '10.96.0.10' };
-const MAX_START_MS = 30_000;
 
 /**
  * Starts a `--dev` daemon on all addresses. Resolves to its ready file, its stderr and the names of its own address.
  */
 async function startOn(bin: string, folder: string, host: string, port: number, more: readonly string[]) {
   const readyFile = path.join(folder, `${port}.json`);
-  const words = ['serve', '--dev', '--ui', '--host', host, '--port', String(port), '--insecure-http', '--no-log'];
-  const child = spawn(process.execPath, [bin, ...words, '--ready-file', readyFile, ...more], {
-    env: { ...ENVIRONMENT, ...SERVICE_LINKS },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
-  let told = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
-  const started = performance.now();
-  while (!existsSync(readyFile) || !told.includes('listening on')) {
-    if (child.exitCode !== null || performance.now() - started > MAX_START_MS) throw new Error(`no daemon: ${told}`);
-    await sleep(20);
-  }
+  const words = ['--dev', '--ui', '--host', host, '--port', String(port), '--insecure-http', '--no-log', ...more];
+  const { ready, told, stop } = await startServe({ bin, readyFile, words, env: SERVICE_LINKS });
   const run = (...args: readonly string[]) => execute(process.execPath, [bin, ...args], { env: ENVIRONMENT });
-  const ready = JSON.parse(readFileSync(readyFile, 'utf8'));
   const [env] = await Promise.all([run('env', '--ready-file', readyFile), run('wait', '--ready-file', readyFile)]);
   const url = `http://127.0.0.1:${port}`;
   const own: readonly Outcome[] = [
@@ -52,16 +37,11 @@ async function startOn(bin: string, folder: string, host: string, port: number, 
     {
       what: `the banner of ${host}`,
       wanted: `vault: listening on ${url} (--host ${host})`,
-      got: /^.*listening.*$/m.exec(told)?.[0] ?? '',
+      got: /^.*listening.*$/m.exec(told())?.[0] ?? '',
     },
-    { what: 'a Service named vault', wanted: 'is ignored', got: /VAULT_PORT (is ignored)/.exec(told)?.[1] ?? '' },
+    { what: 'a Service named vault', wanted: 'is ignored', got: /VAULT_PORT (is ignored)/.exec(told())?.[1] ?? '' },
   ];
-  const stop = async () => {
-    const ended = once(child, 'exit');
-    child.kill();
-    await ended;
-  };
-  return { ready, own, stop };
+  return { ready, own, stop: () => stop('SIGTERM') };
 }
 
 /**
@@ -77,7 +57,7 @@ async function runCases(bin: string, withBrowser: boolean): Promise<readonly Out
     withBrowser ? startOn(bin, folder, '0.0.0.0', PORTS.daemon + 1, []) : undefined,
     startProxies(),
   ]);
-  const { private_key: privateKey, ui } = served.ready;
+  const { private_key: privateKey = '', ui } = served.ready;
   const shown = { privateKey, code: String(ui).replace(/.*#code=/, '') };
   const [browser, ...asked] = await Promise.all([
     withBrowser ? askBrowser(shown.code) : [],

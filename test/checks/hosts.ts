@@ -6,7 +6,7 @@ import { type Check, CheckFailure, type CheckOptions, type Figures } from './che
 import { VAULT_BIN } from './daemon-process.ts';
 import { POD_IP } from './hosts-cases.ts';
 import type { Outcome } from './hosts-network.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { inParallel } from './perform.ts';
 
 const execute = promisify(execFile);
@@ -46,15 +46,10 @@ async function control({ quick }: CheckOptions): Promise<unknown> {
   const faults = quick ? FAULTS.slice(0, QUICK_FAULTS) : FAULTS;
   const found: CheckFailure[] = [];
   await inParallel(faults.length, 2, async (index) => {
-    const product = patchProduct(...(faults[index] ?? ['', '']));
-    try {
-      await attack(product.bin, 'none');
-    } catch (error) {
+    await withPatch(faults[index] ?? ['', ''], (bin) => attack(bin, 'none')).catch((error: unknown) => {
       if (!(error instanceof CheckFailure)) throw error;
       found.push(error);
-    } finally {
-      product.remove();
-    }
+    });
   });
   if (found.length === faults.length) throw found[0] ?? new Error('unreachable: there are faults');
   return found.map(({ message }) => message);

@@ -28,7 +28,7 @@ const MAX_MS = 60_000;
 
 export function assertStrace(): void {
   if (spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status === 0) return;
-  throw new Error('system calls cannot be failed: this check needs Linux, strace (apt-get install strace) and ptrace');
+  throw new Error('system calls cannot be traced: this check needs Linux, strace (apt-get install strace) and ptrace');
 }
 
 /** Returns all calls that the command makes on the paths, in no particular order. */

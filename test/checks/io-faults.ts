@@ -4,10 +4,10 @@ import { FAULTS } from '../../src/contract/faults.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { assertStrace, type Ended, failCall, recordCalls, type SystemCall, type Traced } from './io-faults-strace.ts';
 import { type IoFaultVault, makeIoFaultVault, tokensOf } from './io-faults-vault.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 
 /** The commit, as the built product has it. */
@@ -67,37 +67,33 @@ interface Options extends CheckOptions {
 async function failCalls({ seed, quick, names, bin = VAULT_BIN, only }: Options) {
   assertStrace();
   const random = seededNumbers(seed);
-  const memory = makeMemoryFolder();
+  using memory = makeMemoryFolder();
   const counts = { faults: 0, not_reached: 0, done: 0, refused: 0, wrong: 0 };
   const calls: Record<string, number> = {};
   let first: string | undefined;
-  try {
-    mkdirSync(join(memory.path, 'vault'));
-    const vault = await makeIoFaultVault(join(memory.path, 'vault'));
-    for (const name of names) {
-      const whole = place(vault, name, join(memory.path, 'whole'), bin);
-      const all = (await recordCalls(whole.traced)).filter((call) => only === undefined || call.name === only);
-      const { credential, everything } = vault;
-      const after = await tokensOf({ file: whole.file, credential, everything });
-      const chosen = quick ? sample(all, random) : all;
-      calls[`${name}_calls`] = all.length;
-      const free = Array.from({ length: WIDTH }, (_, lane) => join(memory.path, `lane-${lane}`));
-      await inParallel(chosen.length, WIDTH, async (index) => {
-        const [call, folder] = [chosen[index], free.pop()];
-        if (call === undefined || folder === undefined) throw new Error('unreachable: a folder for each worker');
-        const run = place(vault, name, folder, bin);
-        const ended = await failCall(run.traced, call);
-        const flaw = await judge(vault, run, after, ended);
-        counts.faults += 1;
-        if (!ended.hit) counts.not_reached += 1;
-        counts[ended.exit === 0 ? 'done' : 'refused'] += 1;
-        if (flaw !== undefined) counts.wrong += 1;
-        if (flaw !== undefined) first ??= `${name}, ${call.name} number ${call.nth} fails: ${flaw}`;
-        free.push(folder);
-      });
-    }
-  } finally {
-    memory.remove();
+  mkdirSync(join(memory.path, 'vault'));
+  const vault = await makeIoFaultVault(join(memory.path, 'vault'));
+  for (const name of names) {
+    const whole = place(vault, name, join(memory.path, 'whole'), bin);
+    const all = (await recordCalls(whole.traced)).filter((call) => only === undefined || call.name === only);
+    const { credential, everything } = vault;
+    const after = await tokensOf({ file: whole.file, credential, everything });
+    const chosen = quick ? sample(all, random) : all;
+    calls[`${name}_calls`] = all.length;
+    const free = Array.from({ length: WIDTH }, (_, lane) => join(memory.path, `lane-${lane}`));
+    await inParallel(chosen.length, WIDTH, async (index) => {
+      const [call, folder] = [chosen[index], free.pop()];
+      if (call === undefined || folder === undefined) throw new Error('unreachable: a folder for each worker');
+      const run = place(vault, name, folder, bin);
+      const ended = await failCall(run.traced, call);
+      const flaw = await judge(vault, run, after, ended);
+      counts.faults += 1;
+      if (!ended.hit) counts.not_reached += 1;
+      counts[ended.exit === 0 ? 'done' : 'refused'] += 1;
+      if (flaw !== undefined) counts.wrong += 1;
+      if (flaw !== undefined) first ??= `${name}, ${call.name} number ${call.nth} fails: ${flaw}`;
+      free.push(folder);
+    });
   }
   const figures = { ...calls, ...counts };
   if (first !== undefined) throw new CheckFailure(first, figures);
@@ -114,21 +110,15 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
   return [...new Set([...writes.slice(0, SAMPLE / 2).map(({ call }) => call), ...kinds.values()])].slice(0, SAMPLE);
 }
 
-/** Patches the product so that it reports a failed commit as successful. */
-async function control(options: CheckOptions) {
-  const product = patchProduct(COMMITS, '{try{this.#statements.commit().run()}catch{}}');
-  try {
-    return await failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin: product.bin });
-  } finally {
-    product.remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 20,
   name: 'failing calls',
   quick: true,
   runs: 'early',
   run: (options) => failCalls({ ...options, names: ['commit', 'rotation', 'snapshot_load'] }),
-  control,
+  /** Runs a product that reports a failed commit as successful. */
+  control: (options) =>
+    withPatch([COMMITS, '{try{this.#statements.commit().run()}catch{}}'], (bin) =>
+      failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin }),
+    ),
 };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { canonical, jsonText, memberText } from './json-fidelity-text.ts';
 import { inParallel, type Perform, seededNumbers } from './perform.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { startServedVault } from './served-vault.ts';
 import { withVault } from './vault-file.ts';
 
 const FULL = 50_000;
@@ -20,7 +20,8 @@ interface Run {
  * Creates and patches each text over HTTP, reads it from a restored backup, and finds it in an export. All four values
  * must equal the text that was sent.
  */
-async function compare(vault: ServedVault, { cases, seed, through = (text) => text }: Run) {
+async function compare({ cases, seed, through = (text) => text }: Run) {
+  await using vault = await startServedVault();
   const random = seededNumbers(seed);
   const texts = Array.from({ length: cases }, () => jsonText(random));
   const ids = new Map<string, string>();
@@ -76,20 +77,10 @@ async function compare(vault: ServedVault, { cases, seed, through = (text) => te
   return figures;
 }
 
-async function served<T>(work: (vault: ServedVault) => Promise<T>): Promise<T> {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
-}
-
-const run = ({ seed, quick }: CheckOptions) => served((vault) => compare(vault, { cases: quick ? QUICK : FULL, seed }));
+const run = ({ seed, quick }: CheckOptions) => compare({ cases: quick ? QUICK : FULL, seed });
 
 /** Passes replies through the built-in JSON parser, which must lose digits. */
 const control = ({ seed }: CheckOptions) =>
-  served((vault) => compare(vault, { cases: 200, seed, through: (text) => JSON.stringify(JSON.parse(text)) }));
+  compare({ cases: 200, seed, through: (text) => JSON.stringify(JSON.parse(text)) });
 
 export const CHECK: Check = { number: 12, name: 'JSON fidelity', quick: false, runs: 'early', run, control };

@@ -5,7 +5,7 @@ const MAX_WAIT_MS = 20_000;
 const WIDTH = 200;
 
 /** Connections that stay open after one answered request. */
-export interface KeepAlives {
+export interface KeepAlives extends Disposable {
   /** Opens `count` connections. Rejects unless each is answered. */
   open(count: number): Promise<void>;
   /** Tries to open `count` connections at once. Resolves to how many are answered within two seconds. */
@@ -53,6 +53,10 @@ export function createKeepAlives(url: string): KeepAlives {
     return ok;
   }
 
+  const close = () => {
+    for (const socket of all) socket.destroy();
+  };
+
   return {
     open: async (count) => {
       for (let done = 0; done < count; done += WIDTH) {
@@ -70,8 +74,7 @@ export function createKeepAlives(url: string): KeepAlives {
       return asked.filter(Boolean).length;
     },
     openNow: () => answered.size,
-    close: () => {
-      for (const socket of all) socket.destroy();
-    },
+    close,
+    [Symbol.dispose]: close,
   };
 }

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cleanEnvironment, VAULT } from '../scripts/run-script.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
+import { makeFolder } from './folder.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../docs/keys.md', import.meta.url)), 'utf8');
@@ -51,7 +51,8 @@ function blockOf(label: string): string {
 
 /** Runs the recipes on a vault in a temporary folder. `spoil` is a command that runs before the keys are used. */
 async function runRecipes(spoil: string): Promise<Figures> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'vault-recipes-'));
+  using temporary = makeFolder();
+  const folder = temporary.path;
   const inside = (name: string) => path.join(folder, name);
   const env = cleanEnvironment({
     // A real sops has precedence over its stand-in.
@@ -102,7 +103,6 @@ async function runRecipes(spoil: string): Promise<Figures> {
     return { recipes: LABELS.length, slots: listed.length, sops: (await run('command -v sops')).trim() };
   } finally {
     await run('gpgconf --kill all').catch(() => undefined);
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -33,28 +33,24 @@ async function killAfterLink(
   { link, words, made, next }: LinkCase,
   afterKill: (vault: SteppedVault) => void = () => undefined,
 ): Promise<void> {
-  const vault = await createSteppedVault();
-  try {
-    await vault.create(IDS);
-    await vault.result(['backup', 'copy.db', ...KEY]);
-    const signal = await vault.stepped(words, { KILL_AFTER_LINK: String(link) });
-    demand('the signal', signal, 'SIGKILL');
-    demand('the names of the killed command', statSync(vault.inside(made)).nlink, 2);
-    afterKill(vault);
-    if (next !== undefined) await vault.result(next);
-    const { ok, checked } = await vault.result(['doctor', '--file', 'new.db', ...KEY]);
-    demand('doctor reports ok', ok, true);
-    const { tokens } = checked as { readonly tokens: number };
-    if (tokens !== 0 || words[0] !== 'init') demand('the tokens', tokens, TOKENS);
-    demand('the names', statSync(vault.inside('new.db')).nlink, 1);
-    demand(
-      'the drafts',
-      readdirSync(vault.inside('.')).filter((name) => /\.new$|\.moving$/.test(name)),
-      [],
-    );
-  } finally {
-    vault.close();
-  }
+  using vault = await createSteppedVault();
+  await vault.create(IDS);
+  await vault.result(['backup', 'copy.db', ...KEY]);
+  const signal = await vault.stepped(words, { KILL_AFTER_LINK: String(link) });
+  demand('the signal', signal, 'SIGKILL');
+  demand('the names of the killed command', statSync(vault.inside(made)).nlink, 2);
+  afterKill(vault);
+  if (next !== undefined) await vault.result(next);
+  const { ok, checked } = await vault.result(['doctor', '--file', 'new.db', ...KEY]);
+  demand('doctor reports ok', ok, true);
+  const { tokens } = checked as { readonly tokens: number };
+  if (tokens !== 0 || words[0] !== 'init') demand('the tokens', tokens, TOKENS);
+  demand('the names', statSync(vault.inside('new.db')).nlink, 1);
+  demand(
+    'the drafts',
+    readdirSync(vault.inside('.')).filter((name) => /\.new$|\.moving$/.test(name)),
+    [],
+  );
 }
 
 /** The control: gives the file a name that no command leaves, which the next command must refuse. */

@@ -11,7 +11,7 @@ import { openFileVault } from '../../src/vault/vault.ts';
 import { type Command, cleanEnvironment, initVault, runInShared } from '../scripts/run-script.ts';
 import { CheckFailure } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { inParallel } from './perform.ts';
 
 const STEPPER = new URL('kill-at-step.mjs', import.meta.url).href;
@@ -29,7 +29,7 @@ export function demand(what: string, found: unknown, expected: unknown): void {
 }
 
 /** A vault in a folder of its own, whose commands are killed. */
-export interface SteppedVault {
+export interface SteppedVault extends Disposable {
   inside(name: string): string;
   names(): readonly string[];
   read(name: string): string;
@@ -47,7 +47,6 @@ export interface SteppedVault {
   auditLinks(): Promise<ReadonlySet<string>>;
   /** Demands a sound audit, sound archives, and this number of sound tokens. */
   checkRecords(tokens: number): Promise<void>;
-  close(): void;
 }
 
 /** Creates a vault with an application that reveals, creates, changes and deletes tokens. */
@@ -143,6 +142,6 @@ export async function createSteppedVault(): Promise<SteppedVault> {
       const { ok, checked } = await checkVaultFile(opening());
       demand('the records of the file', { ok, tokens: checked.tokens }, { ok: true, tokens });
     },
-    close: () => folder.remove(),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
 }

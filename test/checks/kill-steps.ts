@@ -18,33 +18,29 @@ export async function killAtSteps(
   kills: number,
   afterKill: (vault: SteppedVault) => void = () => undefined,
 ): Promise<number> {
-  const vault = await createSteppedVault();
-  try {
-    await prepare(vault);
-    // Count the steps of a whole run, then restore the state before it.
-    const before = { files: vault.keep(), links: await vault.auditLinks() };
-    demand('the signal of a whole run', await vault.stepped(words(0), { STEPS_FILE: vault.inside('steps') }), null);
-    const steps = Number(vault.read('steps'));
-    if (steps <= MIN_STEPS) throw new CheckFailure(`${steps} steps are too few`);
-    // The copy of a small file has few steps: each of them is then killed.
-    const count = Math.min(kills, steps - 1);
-    vault.remove(/^(?:out|journal|old-0)$/);
-    vault.restore(before.files);
+  using vault = await createSteppedVault();
+  await prepare(vault);
+  // Count the steps of a whole run, then restore the state before it.
+  const before = { files: vault.keep(), links: await vault.auditLinks() };
+  demand('the signal of a whole run', await vault.stepped(words(0), { STEPS_FILE: vault.inside('steps') }), null);
+  const steps = Number(vault.read('steps'));
+  if (steps <= MIN_STEPS) throw new CheckFailure(`${steps} steps are too few`);
+  // The copy of a small file has few steps: each of them is then killed.
+  const count = Math.min(kills, steps - 1);
+  vault.remove(/^(?:out|journal|old-0)$/);
+  vault.restore(before.files);
 
-    for (let round = 0; round < count; round += 1) {
-      const at = Math.round(1 + ((steps - 2) * (round + 0.5) * span) / count);
-      const signal = await vault.stepped(words(round), { KILL_AT: String(at) });
-      demand(`the signal at step ${at} of ${steps}`, signal, 'SIGKILL');
-      afterKill(vault);
-      await check(vault, before);
-    }
-    demand('the signal of the last run', await vault.stepped(words(count)), null);
-    await last(vault, before);
-    demand('doctor reports ok', (await vault.result('doctor'))['ok'], true);
-    return count;
-  } finally {
-    vault.close();
+  for (let round = 0; round < count; round += 1) {
+    const at = Math.round(1 + ((steps - 2) * (round + 0.5) * span) / count);
+    const signal = await vault.stepped(words(round), { KILL_AT: String(at) });
+    demand(`the signal at step ${at} of ${steps}`, signal, 'SIGKILL');
+    afterKill(vault);
+    await check(vault, before);
   }
+  demand('the signal of the last run', await vault.stepped(words(count)), null);
+  await last(vault, before);
+  demand('doctor reports ok', (await vault.result('doctor'))['ok'], true);
+  return count;
 }
 
 async function run({ quick }: CheckOptions) {

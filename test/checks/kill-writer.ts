@@ -19,6 +19,10 @@ export interface TokenWriter extends TokenCaller {
   readonly random: () => number;
   /** The share of writes that create a batch of tokens. Default: 0. */
   readonly batches?: number;
+  /** The maximum length of a value in characters. Default: 2,000. */
+  readonly longest?: number;
+  /** The tokens that it changes and deletes, besides those that it creates. */
+  readonly own?: string[];
   /** Ends the writes; without it they end when the daemon is gone. */
   readonly ended?: () => boolean;
   /** Receives the milliseconds of each answered write. */
@@ -37,12 +41,12 @@ export async function writeTokens({
   expected,
   random,
   batches = 0,
+  own = [],
+  longest = 2_000,
   ended,
   took,
   refused,
 }: TokenWriter): Promise<void> {
-  const own: string[] = [];
-
   async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<boolean> {
     expected.sends(id, state);
     const sent = performance.now();
@@ -70,7 +74,7 @@ export async function writeTokens({
     const kind = random();
     const id = own[Math.floor(random() * own.length)];
     const version = expected.nextVersion();
-    const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * 2_000)) };
+    const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * longest)) };
     const body = { data, metadata: { version: String(version) } };
     if (batches > 0 && random() < batches) return sendBatch(body, version);
     if (id === undefined || kind < 0.5) {

@@ -46,7 +46,7 @@ interface KillOptions {
 async function kills({ seed, cycles, leastAcknowledged, trusting = false }: KillOptions) {
   const random = seededNumbers(seed);
   const expected = createExpectedState(trusting);
-  const vault = await serveVault();
+  await using vault = await serveVault();
   const reader = { perform: vault.remote, key: vault.everything };
   const ready: number[] = [];
   const bare: number[] = [];
@@ -58,35 +58,31 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
     ready_p99_ms: percentile(ready, 0.99),
     bare_node_p99_ms: percentile(bare, 0.99),
   });
-  try {
-    await vault.start();
-    while (cycle < cycles || (expected.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
-      let dead = false;
-      const writers = Array.from({ length: WRITERS }, () =>
-        writeTokens({ perform: vault.remote, key: vault.everything, expected, random, batches: BATCHES }),
-      );
-      const direct = writeDirectly(vault, expected, () => dead);
-      await sleep(50 + Math.floor(random() * 350));
-      await vault.kill();
-      dead = true;
-      await Promise.all([...writers, direct]);
-      bare.push(await bareNode());
-      ready.push(await vault.start());
-      await verifyTokens(reader, expected, expected.touched());
-      cycle++;
-      if (expected.violations().length > 0) throw new CheckFailure(expected.violations()[0] ?? '', figures());
-    }
-    await verifyTokens(reader, expected, expected.all());
-    const [violation] = expected.violations();
-    if (violation !== undefined) throw new CheckFailure(violation, figures());
-    if (expected.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
+  await vault.start();
+  while (cycle < cycles || (expected.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
+    let dead = false;
+    const writers = Array.from({ length: WRITERS }, () =>
+      writeTokens({ perform: vault.remote, key: vault.everything, expected, random, batches: BATCHES }),
+    );
+    const direct = writeDirectly(vault, expected, () => dead);
+    await sleep(50 + Math.floor(random() * 350));
     await vault.kill();
-    const doctor = await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
-    if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures());
-    return figures();
-  } finally {
-    await vault.close();
+    dead = true;
+    await Promise.all([...writers, direct]);
+    bare.push(await bareNode());
+    ready.push(await vault.start());
+    await verifyTokens(reader, expected, expected.touched());
+    cycle++;
+    if (expected.violations().length > 0) throw new CheckFailure(expected.violations()[0] ?? '', figures());
   }
+  await verifyTokens(reader, expected, expected.all());
+  const [violation] = expected.violations();
+  if (violation !== undefined) throw new CheckFailure(violation, figures());
+  if (expected.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
+  await vault.kill();
+  const doctor = await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
+  if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures());
+  return figures();
 }
 
 async function run({ seed, quick }: CheckOptions) {

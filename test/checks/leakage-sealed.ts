@@ -1,13 +1,5 @@
 import type { Needle } from './leakage-canaries.ts';
-
-interface Statement {
-  all(...values: readonly unknown[]): readonly unknown[];
-}
-
-interface Database {
-  prepare(sql: string): { raw(): Statement };
-  close(): void;
-}
+import { readColumn } from './tamper-file.ts';
 
 const PIECE = 24;
 
@@ -16,24 +8,14 @@ const PIECE = 24;
  * value over several pages. Opening the copy is safe because no vault uses it.
  */
 export async function sealedPieces(copy: string, ids: readonly string[]): Promise<readonly Needle[]> {
-  const { default: Driver } = await import('better-sqlite3');
-  const database: Database = new Driver(copy, { fileMustExist: true });
-  try {
-    const statement = database.prepare(`SELECT presented, full FROM token
-      WHERE id IN (${ids.map(() => '?').join(', ')})`);
-    const columns = statement
-      .raw()
-      .all(...ids)
-      .flatMap((row) => (Array.isArray(row) ? row : []));
-    const sealed = columns.filter((bytes): bytes is Uint8Array => bytes instanceof Uint8Array);
-    if (sealed.length < ids.length * 2) throw new Error('the copy does not have the tokens');
-    return sealed.flatMap((bytes, column) =>
-      Array.from({ length: Math.floor(bytes.length / PIECE) }, (_, piece): Needle => {
-        const cut = bytes.subarray(piece * PIECE, (piece + 1) * PIECE);
-        return { canary: `sealed value ${column}`, kind: 'sealed', encoding: `piece ${piece}`, bytes: cut };
-      }),
-    );
-  } finally {
-    database.close();
-  }
+  const of = `FROM token WHERE id IN (${ids.map(() => '?').join(', ')})`;
+  const columns = await readColumn(copy, `SELECT presented ${of} UNION ALL SELECT full ${of}`, ...ids, ...ids);
+  const sealed = columns.filter((bytes): bytes is Uint8Array => bytes instanceof Uint8Array);
+  if (sealed.length < ids.length * 2) throw new Error('the copy does not have the tokens');
+  return sealed.flatMap((bytes, column) =>
+    Array.from({ length: Math.floor(bytes.length / PIECE) }, (_, piece): Needle => {
+      const cut = bytes.subarray(piece * PIECE, (piece + 1) * PIECE);
+      return { canary: `sealed value ${column}`, kind: 'sealed', encoding: `piece ${piece}`, bytes: cut };
+    }),
+  );
 }

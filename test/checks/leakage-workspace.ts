@@ -1,16 +1,11 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { ENVIRONMENT, untilReady, VAULT_BIN } from './daemon-process.ts';
 import type { CanaryKind, Needle } from './leakage-canaries.ts';
 import type { Hit, ScanResult, WatchResult } from './leakage-scanner.ts';
-
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
-const MAX_START_MS = 30_000;
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 /** Kinds of canaries that a command may print on standard output. Standard error may contain none. */
 export const SHOWS = {
@@ -35,7 +30,7 @@ interface RunOptions {
  * The folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not search
  * the command input in `given/`.
  */
-export interface Workspace {
+export interface Workspace extends Disposable {
   readonly file: string;
   readonly keyFile: string;
   /** A text in the environment of every process that this workspace starts. It identifies these processes. */
@@ -49,7 +44,6 @@ export interface Workspace {
   readonly ran: ReadonlyMap<number, readonly string[]>;
   /** Returns the folder for standard output that may show `stream`, or for standard error. */
   written(stream: Shows | 'stderr'): string;
-  remove(): void;
 }
 
 export function makeWorkspace(): Workspace {
@@ -81,7 +75,11 @@ export function makeWorkspace(): Workspace {
     const name = `${String(count++).padStart(4, '0')}.txt`;
     const [out, err] = [join(written(shows), name), join(written('stderr'), name)];
     const handles = [out, err].map((path) => openSync(path, 'w', 0o600));
-    const child = spawn(process.execPath, [VAULT, ...words], { cwd: inside('tmp'), env, stdio: ['pipe', ...handles] });
+    const child = spawn(process.execPath, [VAULT_BIN, ...words], {
+      cwd: inside('tmp'),
+      env,
+      stdio: ['pipe', ...handles],
+    });
     for (const handle of handles) closeSync(handle);
     // A command may exit before its unread standard input is written.
     child.stdin?.on('error', () => undefined);
@@ -117,17 +115,12 @@ export function makeWorkspace(): Workspace {
     async serve(flags, shows = 'nothing') {
       const ready = inside(`given/ready-${count}.json`);
       const { child, err } = start(['serve', '--port', '0', '--ready-file', ready, ...flags], shows);
-      const due = performance.now() + MAX_START_MS;
-      while (!existsSync(ready)) {
-        if (child.exitCode !== null || performance.now() > due)
-          throw new Error(`no daemon: ${readFileSync(err, 'utf8')}`);
-        await sleep(10);
-      }
-      return { url: String(JSON.parse(readFileSync(ready, 'utf8')).url), child };
+      const { url } = await untilReady(child, ready, () => readFileSync(err, 'utf8'));
+      return { url, child };
     },
     ran,
     written,
-    remove: () => {
+    [Symbol.dispose]() {
       process.removeListener('exit', remove);
       remove();
     },
@@ -135,12 +128,11 @@ export function makeWorkspace(): Workspace {
 }
 
 /** Searches for canaries from a separate process. */
-export interface Scanner {
+export interface Scanner extends Disposable {
   scan(paths: readonly string[], needles: readonly Needle[]): Promise<ScanResult>;
   watch(marker: string): Promise<void>;
   /** Stops watching. Resolves to the command lines and environments of the watched processes. */
   seen(): Promise<WatchResult>;
-  close(): void;
 }
 
 export async function startScanner(): Promise<Scanner> {
@@ -159,7 +151,7 @@ export async function startScanner(): Promise<Scanner> {
     scan: (paths, needles) => ask({ paths, needles }),
     watch: (marker) => ask({ marker }),
     seen: () => ask('stop'),
-    close: () => child.disconnect(),
+    [Symbol.dispose]: () => child.disconnect(),
   };
 }
 

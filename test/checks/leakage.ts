@@ -15,7 +15,7 @@ import {
   startScanner,
   type Workspace,
 } from './leakage-workspace.ts';
-import { seededNumbers } from './perform.ts';
+import { EVERYTHING, seededNumbers } from './perform.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
 const MAX_CLEANING_MS = 10_000;
@@ -29,7 +29,7 @@ const filesOf = (file: string) => ENDS.map((end) => file + end);
  * first canary found.
  */
 async function live(random: () => number, scanner: Scanner, quick: boolean): Promise<Figures> {
-  const workspace = makeWorkspace();
+  using workspace = makeWorkspace();
   const canaries = createCanaries(random);
   const sums = { bytes: 0, files: 0, scans: 0 };
   const hold = async (where: string, paths: readonly string[], needles: readonly Needle[]) => {
@@ -40,55 +40,51 @@ async function live(random: () => number, scanner: Scanner, quick: boolean): Pro
     if (hits.length > 0) throw new CheckFailure(`${where}: ${describeHits(hits)}`, { ...sums, hits: hits.length });
   };
   const inFile = () => needlesOf(canaries.all().filter(({ kind }) => kind !== 'clear'));
-  try {
-    await scanner.watch(workspace.marker);
-    const keys = await makeVault(workspace, canaries);
-    const logged = await workspace.serve(['--file', workspace.file, '--key-file', workspace.keyFile]);
-    const opened = ['--file', workspace.file, '--key-file', workspace.keyFile];
-    const targets = [
-      { name: 'http', flags: ['--url', logged.url], management: keys.managementFile },
-      { name: 'file', flags: opened, management: keys.managementFile },
-    ];
-    // A quick run uses one target, because both make the same calls.
-    await Promise.all(targets.slice(quick ? 1 : 0).map((target) => useOperations(workspace, canaries, target)));
-    const statuses = await sendRefused(logged.url, keys, canaries);
-    const absent = EXPECTED_STATUSES.filter((status) => !statuses.has(status));
-    if (absent.length > 0) throw new Error(`no request was answered ${absent.join(', ')}`);
-    await hold('the vault in use', filesOf(workspace.file), inFile());
-    await end(logged.child, 'SIGKILL');
-    await hold('the vault of a daemon that was killed', filesOf(workspace.file), inFile());
+  await scanner.watch(workspace.marker);
+  const keys = await makeVault(workspace, canaries);
+  const logged = await workspace.serve(['--file', workspace.file, '--key-file', workspace.keyFile]);
+  const opened = ['--file', workspace.file, '--key-file', workspace.keyFile];
+  const targets = [
+    { name: 'http', flags: ['--url', logged.url], management: keys.managementFile },
+    { name: 'file', flags: opened, management: keys.managementFile },
+  ];
+  // A quick run uses one target, because both make the same calls.
+  await Promise.all(targets.slice(quick ? 1 : 0).map((target) => useOperations(workspace, canaries, target)));
+  const statuses = await sendRefused(logged.url, keys, canaries);
+  const absent = EXPECTED_STATUSES.filter((status) => !statuses.has(status));
+  if (absent.length > 0) throw new Error(`no request was answered ${absent.join(', ')}`);
+  await hold('the vault in use', filesOf(workspace.file), inFile());
+  await end(logged.child, 'SIGKILL');
+  await hold('the vault of a daemon that was killed', filesOf(workspace.file), inFile());
 
-    const silent = await workspace.serve([...opened, '--no-log']);
-    const deleted = await deleteSealed(workspace, canaries, silent.url, keys, scanner);
-    await end(silent.child, 'SIGTERM');
-    await useLocalCommands(workspace, canaries);
-    const dev = await workspace.serve(['--dev'], 'key');
-    await end(dev.child, 'SIGTERM');
+  const silent = await workspace.serve([...opened, '--no-log']);
+  const deleted = await deleteSealed(workspace, canaries, silent.url, keys, scanner);
+  await end(silent.child, 'SIGTERM');
+  await useLocalCommands(workspace, canaries);
+  const dev = await workspace.serve(['--dev'], 'key');
+  await end(dev.child, 'SIGTERM');
 
+  await hold(
+    'the vault, its copies, the temporary folder',
+    [workspace.inside('vault'), workspace.inside('tmp')],
+    inFile(),
+  );
+  const all = needlesOf(canaries.all());
+  await hold('standard error', [workspace.written('stderr')], all);
+  for (const shows of Object.keys(SHOWS) as Shows[]) {
+    const allowed: readonly string[] = SHOWS[shows];
     await hold(
-      'the vault, its copies, the temporary folder',
-      [workspace.inside('vault'), workspace.inside('tmp')],
-      inFile(),
+      `what may show ${shows}`,
+      [workspace.written(shows)],
+      all.filter(({ kind }) => !allowed.includes(kind)),
     );
-    const all = needlesOf(canaries.all());
-    await hold('standard error', [workspace.written('stderr')], all);
-    for (const shows of Object.keys(SHOWS) as Shows[]) {
-      const allowed: readonly string[] = SHOWS[shows];
-      await hold(
-        `what may show ${shows}`,
-        [workspace.written(shows)],
-        all.filter(({ kind }) => !allowed.includes(kind)),
-      );
-    }
-    return {
-      canaries: canaries.all().length,
-      ...sums,
-      ...(await lookAtProcesses(workspace, scanner, all)),
-      ...deleted,
-    };
-  } finally {
-    workspace.remove();
   }
+  return {
+    canaries: canaries.all().length,
+    ...sums,
+    ...(await lookAtProcesses(workspace, scanner, all)),
+    ...deleted,
+  };
 }
 
 async function end(
@@ -107,9 +103,7 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   const opened = ['--file', workspace.file, '--key-file', workspace.keyFile];
   await workspace.vault(['init', ...opened, '--tenant', name, '--key-out', managementFile], { shows: 'masked' });
   const everythingFile = workspace.given('everything.key');
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal' };
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const body = { name: canaries.word('first application'), type: 'private', rules: [{ ...rule, permissions }] };
+  const body = { ...EVERYTHING, name: canaries.word('first application') };
   await workspace.vault(
     ['apps', 'create', ...opened, '--api-key-file', managementFile, '--key-out', everythingFile, '--body', '-'],
     {
@@ -187,15 +181,11 @@ async function lookAtProcesses(workspace: Workspace, scanner: Scanner, needles: 
 
 async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   const random = seededNumbers(seed);
-  const scanner = await startScanner();
+  using scanner = await startScanner();
   const rounds = ROUNDS[quick ? 'quick' : 'full'];
-  try {
-    let figures: Figures = {};
-    for (let round = 0; round < rounds; round++) figures = added(figures, await live(random, scanner, quick));
-    return { rounds, ...figures, hits: 0 };
-  } finally {
-    scanner.close();
-  }
+  let figures: Figures = {};
+  for (let round = 0; round < rounds; round++) figures = added(figures, await live(random, scanner, quick));
+  return { rounds, ...figures, hits: 0 };
 }
 
 function added(left: Figures, right: Figures): Figures {
@@ -208,30 +198,25 @@ function added(left: Figures, right: Figures): Figures {
 async function control({ seed }: CheckOptions): Promise<void> {
   const canaries = createCanaries(seededNumbers(seed));
   const text = canaries.word('planted', 'data', '?~>ÿ');
-  const workspace = makeWorkspace();
-  const scanner = await startScanner();
-  try {
-    await makeVault(workspace, canaries);
-    const { default: Database } = await import('better-sqlite3');
-    const found: string[] = [];
-    const backup = workspace.inside('vault/backup');
-    await workspace.vault(['backup', backup, '--file', workspace.file, '--key-file', workspace.keyFile]);
-    for (const [encoding, bytes] of Object.entries(encodings(text))) {
-      const copy = workspace.inside(`vault/planted-${encoding}`);
-      copyFileSync(backup, copy);
-      const database = new Database(copy);
-      database.exec('ALTER TABLE tenant ADD COLUMN plain BLOB');
-      database.prepare('UPDATE tenant SET plain = ?').run(bytes);
-      database.close();
-      const { hits } = await scanner.scan([copy], needlesOf(canaries.all()));
-      if (hits.some((hit) => hit.canary === 'planted' && hit.encoding === encoding)) found.push(encoding);
-    }
-    if (found.length < Object.keys(encodings(text)).length) return;
-    throw new CheckFailure(`found as ${found.join(', ')}`);
-  } finally {
-    scanner.close();
-    workspace.remove();
+  using workspace = makeWorkspace();
+  using scanner = await startScanner();
+  await makeVault(workspace, canaries);
+  const { default: Database } = await import('better-sqlite3');
+  const found: string[] = [];
+  const backup = workspace.inside('vault/backup');
+  await workspace.vault(['backup', backup, '--file', workspace.file, '--key-file', workspace.keyFile]);
+  for (const [encoding, bytes] of Object.entries(encodings(text))) {
+    const copy = workspace.inside(`vault/planted-${encoding}`);
+    copyFileSync(backup, copy);
+    const database = new Database(copy);
+    database.exec('ALTER TABLE tenant ADD COLUMN plain BLOB');
+    database.prepare('UPDATE tenant SET plain = ?').run(bytes);
+    database.close();
+    const { hits } = await scanner.scan([copy], needlesOf(canaries.all()));
+    if (hits.some((hit) => hit.canary === 'planted' && hit.encoding === encoding)) found.push(encoding);
   }
+  if (found.length < Object.keys(encodings(text)).length) return;
+  throw new CheckFailure(`found as ${found.join(', ')}`);
 }
 
 export const CHECK: Check = { number: 8, name: 'leakage', quick: true, runs: 'early', run, control };

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Check, CheckFailure } from './check.ts';
+import { makeFolder } from './folder.ts';
 import { LOCK_HOLDER, STALLING_SERVER } from './locks-processes.ts';
 import { percentile } from './perform.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { type ServedVault, startServedVault } from './served-vault.ts';
 
 const LOCKED_MS = 3_000;
 const EVERY_MS = 10;
@@ -66,8 +65,8 @@ interface Waiting {
 
 /** Runs `work` with a server that blocks its event loop when a write waits for a lock. */
 async function withStallingServer<T>(work: (server: Waiting) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const file = join(folder, 'other.db');
+  using folder = makeFolder();
+  const file = join(folder.path, 'other.db');
   const server = start(STALLING_SERVER, [file]);
   try {
     return await work({ url: `http://127.0.0.1:${await line(server)}/`, file });
@@ -75,7 +74,6 @@ async function withStallingServer<T>(work: (server: Waiting) => Promise<T>): Pro
     const ended = once(server, 'exit');
     server.kill('SIGKILL');
     await ended;
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -149,13 +147,8 @@ async function measure(vault: ServedVault, idle: string) {
 }
 
 async function run() {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    return await withStallingServer((idle) => measure(vault, idle.url));
-  } finally {
-    await vault.close();
-  }
+  await using vault = await startServedVault();
+  return await withStallingServer((idle) => measure(vault, idle.url));
 }
 
 /** Probes a server that waits for the lock inside its event loop. */

@@ -8,7 +8,7 @@ import { type Check, CheckFailure, type CheckOptions, type Figures } from './che
 import { type MannersCase, mannersCases } from './http-manners.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { descriptorsOf } from './process-figures.ts';
-import { serveVault } from './served-vault.ts';
+import { startServedVault } from './served-vault.ts';
 
 const MIN_CASES = 28;
 const WIDTH = 12;
@@ -98,29 +98,24 @@ function judge(tally: Tally, figures: Figures): Figures {
 }
 
 async function run(options: CheckOptions): Promise<Figures> {
-  const vault = await serveVault();
-  try {
-    await vault.start({ flags: LIMITS });
-    const target = { port: Number(new URL(vault.url()).port), key: vault.everything };
-    const { get } = requestTexts(() => target.port, target.key);
-    const alive = async () =>
-      (await raw(target.port, get('/tokens', 'Connection: close\r\n'), { untilClosed: true })).responses[0]?.status;
-    if ((await alive()) !== 200) throw new CheckFailure('it does not answer');
-    const before = await withWriterThread(target, () => descriptorsOf(vault.pid()));
-    const tally = await runCases(target, options);
-    const after = await settled(() => descriptorsOf(vault.pid()), before);
-    const figures = {
-      descriptors_before: before,
-      descriptors_after: after,
-      alive: vault.running() && (await alive()) === 200,
-    };
-    const all = judge(tally, figures);
-    if (!figures.alive) throw new CheckFailure('it does not answer afterwards', all);
-    if (after !== before) throw new CheckFailure(`${after - before} descriptors more than before`, all);
-    return all;
-  } finally {
-    await vault.close();
-  }
+  await using vault = await startServedVault({ flags: LIMITS });
+  const target = { port: Number(new URL(vault.url()).port), key: vault.everything };
+  const { get } = requestTexts(() => target.port, target.key);
+  const alive = async () =>
+    (await raw(target.port, get('/tokens', 'Connection: close\r\n'), { untilClosed: true })).responses[0]?.status;
+  if ((await alive()) !== 200) throw new CheckFailure('it does not answer');
+  const before = await withWriterThread(target, () => descriptorsOf(vault.pid()));
+  const tally = await runCases(target, options);
+  const after = await settled(() => descriptorsOf(vault.pid()), before);
+  const figures = {
+    descriptors_before: before,
+    descriptors_after: after,
+    alive: vault.running() && (await alive()) === 200,
+  };
+  const all = judge(tally, figures);
+  if (!figures.alive) throw new CheckFailure('it does not answer afterwards', all);
+  if (after !== before) throw new CheckFailure(`${after - before} descriptors more than before`, all);
+  return all;
 }
 
 /**
@@ -164,12 +159,8 @@ async function settled(look: () => number, wanted: number): Promise<number> {
 
 /** Runs the cases on a server that accepts every request. */
 async function control({ seed }: CheckOptions): Promise<Figures> {
-  const bare = await startBareServer();
-  try {
-    return judge(await runCases({ port: bare.port, key: 'key' }, { seed, quick: true }), {});
-  } finally {
-    bare.close();
-  }
+  using bare = await startBareServer();
+  return judge(await runCases({ port: bare.port, key: 'key' }, { seed, quick: true }), {});
 }
 
 export const CHECK: Check = { number: 10, name: 'malformed HTTP', quick: false, run, control };

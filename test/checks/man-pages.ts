@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
 import { type Check, CheckFailure, type Figures } from './check.ts';
+import { makeFolder } from './folder.ts';
 import { inParallel } from './perform.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -40,15 +40,11 @@ function run(): Promise<Figures> {
 
 /** Renders a page with an unknown macro. */
 async function control(): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'vault-man-'));
-  try {
-    const broken = path.join(folder, 'vault.1');
-    const text = await readFile(path.join(ROOT, 'dist/man/vault.1'), 'utf8');
-    await writeFile(broken, text.replace('.SH COMMANDS', '.SHH COMMANDS'));
-    await renderAll([broken]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  using folder = makeFolder();
+  const broken = path.join(folder.path, 'vault.1');
+  const text = await readFile(path.join(ROOT, 'dist/man/vault.1'), 'utf8');
+  await writeFile(broken, text.replace('.SH COMMANDS', '.SHH COMMANDS'));
+  await renderAll([broken]);
 }
 
 /** Checks that `man --warnings` reports nothing for any page. */

@@ -49,8 +49,10 @@ export interface ModelApplication {
   keyVersion: number;
 }
 
-type Reached = { readonly id: string; readonly containers: readonly string[] };
-type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
+/** A token, as far as rules depend on it. */
+export type Reached = { readonly id: string; readonly containers: readonly string[] };
+/** An application, as far as its permissions depend on it. */
+export type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
 
 const STRENGTH: readonly string[] = ['redact', 'mask', 'reveal'];
 const weaker = (a: string, b: string) => (STRENGTH.indexOf(a) <= STRENGTH.indexOf(b) ? a : b);

@@ -1,6 +1,9 @@
+import { ALLOWED } from './model-fuzz-access.ts';
 import { DEFAULT_MASK, EXPRESSIONS, GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
+import { seededNumbers } from './perform.ts';
+import { METADATA_KEYS, TEXTS } from './random-query.ts';
 
-/** A seeded source of choices (mulberry32). */
+/** A seeded source of choices. */
 export interface Draw {
   below(limit: number): number;
   chance(probability: number): boolean;
@@ -10,13 +13,7 @@ export interface Draw {
 }
 
 export function createDraw(seed: number): Draw {
-  let state = seed >>> 0;
-  function next(): number {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
+  const next = seededNumbers(seed);
   const one = <T>(of: readonly T[]): T => {
     const index = Math.floor(next() * of.length);
     if (index >= of.length) throw new Error('nothing to choose from');
@@ -92,6 +89,16 @@ function goodData(draw: Draw, type: string): Plain {
 const ALWAYS = Object.keys(EXPRESSIONS).filter((text) => text.includes('| stringify') && !text.includes('data.a'));
 const SOMETIMES = ['{{ data }}', '{{ data.a }}', '{{ data.a | stringify }}'];
 
+function newIndexes(draw: Draw): readonly string[] {
+  if (draw.chance(0.4)) return [draw.one(TEXTS), draw.one(TEXTS)];
+  return draw.chance(0.9) ? draw.some(ALWAYS) : [draw.one(SOMETIMES)];
+}
+
+function newMetadata(draw: Draw): PlainObject {
+  if (draw.chance(0.5)) return draw.one([{ k: 'x' }, { k: 'X', 'a.b': 'ÄÖ' }, { k: '' }, {}]);
+  return Object.fromEntries(draw.some(METADATA_KEYS).map((key) => [key, draw.one(['', ...TEXTS])]));
+}
+
 function newMask(draw: Draw): Plain {
   if (draw.chance(0.5)) return draw.one([...ALWAYS, ...ALWAYS, '{{ data.a }}', 'hidden', 0, true]);
   return { end: draw.one(ALWAYS), a: '{{ data.a | stringify }}', fixed: { k: 'x', n: 1 } };
@@ -119,8 +126,8 @@ export function newTokenBody(draw: Draw, now: number, wanted?: string): PlainObj
     ...(draw.chance(0.25) && { id: draw.one([...IDS, `id-${draw.below(500)}`, '{{ data | stringify | size }}-id']) }),
     ...(draw.chance(0.35) && { mask: newMask(draw) }),
     ...(draw.chance(0.5) && { containers: [draw.one(CONTAINERS), ...draw.some(CONTAINERS.slice(4))] }),
-    ...(draw.chance(0.4) && { metadata: draw.one([{ k: 'x' }, { k: 'X', 'a.b': 'ÄÖ' }, { k: '' }, {}]) }),
-    ...(draw.chance(0.2) && { search_indexes: draw.chance(0.9) ? draw.some(ALWAYS) : [draw.one(SOMETIMES)] }),
+    ...(draw.chance(0.4) && { metadata: newMetadata(draw) }),
+    ...(draw.chance(0.3) && { search_indexes: newIndexes(draw) }),
     ...(draw.chance(0.2) && {
       fingerprint_expression: draw.one([
         ...ALWAYS,
@@ -138,12 +145,7 @@ const TRANSFORMS = ['redact', 'mask', 'reveal', 'reveal'];
 
 /** Returns up to three valid rules for the type. */
 export function rulesFor(draw: Draw, type: string): readonly PlainObject[] {
-  const permissions =
-    type === 'expiring'
-      ? ['token:read']
-      : type === 'public'
-        ? ['token:create', 'token:update']
-        : ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
+  const permissions = ALLOWED[type] ?? [];
   return Array.from({ length: draw.below(4) }, (_, index): PlainObject => {
     const granted = draw.some(permissions);
     return {

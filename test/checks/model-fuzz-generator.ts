@@ -1,12 +1,12 @@
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
-import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
+import { ALLOWED, holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
 import { ENDS } from './model-fuzz-keys.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
-import { randomQuery } from './random-query.ts';
+import { METADATA_KEYS, randomQuery, TEXTS } from './random-query.ts';
 
 /** The relative frequency of each operation. */
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
@@ -15,8 +15,8 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['listTokens', 8],
   ['previewToken', 3],
   ['listTokensByCursor', 4],
-  ['searchTokens', 9],
-  ['searchTokensByCursor', 3],
+  ['searchTokens', 24],
+  ['searchTokensByCursor', 6],
   ['updateToken', 18],
   ['deleteToken', 4],
   ['tokenize', 6],
@@ -265,7 +265,7 @@ function tokenQuery(draw: Draw, around: Around): readonly (readonly [string, str
   for (let types = draw.chance(0.25) ? 1 + draw.below(2) : 0; types > 0; types--) {
     query.push(['type', draw.one(['token', 'card', 'bank', 'card_number'])]);
   }
-  if (draw.chance(0.25)) query.push([`metadata.${draw.one(['k', 'a.b'])}`, draw.one(['x', 'X', 'ÄÖ', 'äö', ''])]);
+  if (draw.chance(0.25)) query.push([`metadata.${draw.one(METADATA_KEYS)}`, draw.one(['', ...TEXTS])]);
   if (draw.chance(0.1)) query.push([`metadata[${draw.one(['k', 'a.b'])}]`, draw.one(['x', 'X'])]);
   if (draw.chance(0.15)) query.push(['container', draw.one(['/pci/', '/PCI/', '/', '/general/high/', '/none/'])]);
   const prints = seenFingerprints(around).slice(-20);
@@ -320,10 +320,9 @@ const PATCHES: readonly Plain[] = [
 ];
 
 function definition(draw: Draw, type: string) {
+  const own = ALLOWED[type] ?? [];
   const permissions: readonly string[] =
-    type === 'management'
-      ? draw.one([MANAGEMENT, MANAGEMENT, MANAGEMENT.slice(0, 5), ['tenant:read', 'report:read']])
-      : draw.some(type === 'private' ? PRIVATE : type === 'public' ? PRIVATE.slice(0, 2) : ['token:read']);
+    type === 'management' ? draw.one([own, own, own.slice(0, 5), ['tenant:read', 'report:read']]) : draw.some(own);
   const rules = type === 'management' ? [] : rulesFor(draw, type);
   const flag = type === 'private' && draw.chance(0.5) ? { can_create_expiring_applications: draw.chance(0.8) } : {};
   const oddities = draw.chance(0.04)
@@ -336,15 +335,6 @@ function definition(draw: Draw, type: string) {
     readonly can_create_expiring_applications?: boolean;
   };
 }
-
-const MANAGEMENT = ['application:create', 'application:read', 'application:update', 'application:delete'].concat([
-  'tenant:read',
-  'tenant:update',
-  'tenant:delete',
-  'report:read',
-  'log:read',
-]);
-const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
 
 function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
   const minting = caller.type === 'private';

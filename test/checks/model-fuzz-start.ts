@@ -1,11 +1,11 @@
 import type { Application } from '../../src/contract/application.ts';
-import type { Model, ModelTenant } from './model-fuzz-state.ts';
+import type { Ignored, Model, ModelTenant } from './model-fuzz-state.ts';
 import type { CreatedTenant } from './model-fuzz-targets.ts';
 
 const INCLUDED_ACTIVE_TOKENS = 1_000;
 
 /** Creates the model of a vault that holds only these tenants. */
-export function createModel(created: readonly CreatedTenant[], now: number, ignoresExpiry: boolean): Model {
+export function createModel(created: readonly CreatedTenant[], now: number, ignores?: Ignored): Model {
   const tenants = created.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
     const tenant: ModelTenant = {
       ...{ id, owner_id, name, created_at: now, settings: {} },
@@ -19,7 +19,7 @@ export function createModel(created: readonly CreatedTenant[], now: number, igno
     addApplication(tenant, application, now);
     return [id, tenant];
   });
-  return { tenants: new Map(tenants), ignoresExpiry, includedActiveTokens: INCLUDED_ACTIVE_TOKENS };
+  return { tenants: new Map(tenants), ignores, includedActiveTokens: INCLUDED_ACTIVE_TOKENS };
 }
 
 /** Adds a management application that no call created. */

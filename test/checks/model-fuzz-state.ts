@@ -88,10 +88,13 @@ export interface Step {
   readonly model: Model;
 }
 
-/** The whole state. The control sets `ignoresExpiry`, which makes the model wrong. */
+/** What a wrong model ignores, for controls: that records expire, or the rules about lists and searches. */
+export type Ignored = 'expiry' | 'rules';
+
+/** The whole state. */
 export interface Model {
   readonly tenants: Map<string, ModelTenant>;
-  readonly ignoresExpiry: boolean;
+  readonly ignores: Ignored | undefined;
   readonly includedActiveTokens: number;
 }
 
@@ -104,7 +107,7 @@ export const problem = (status: number, code: string, paths?: readonly string[])
 export const iso = (instant: number) => new Date(instant).toISOString().replace('Z', '+00:00');
 
 export const isLive = (model: Model, instant: number | undefined, now: number) =>
-  model.ignoresExpiry || instant === undefined || instant > now;
+  model.ignores === 'expiry' || instant === undefined || instant > now;
 
 export const monthOf = (instant: number) => new Date(instant).toISOString().slice(0, 7);
 

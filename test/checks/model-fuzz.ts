@@ -1,21 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Call, Reply } from '../../src/contract/call.ts';
-import { OPERATIONS } from '../../src/contract/operations.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
-import { parseJson } from '../../src/core/json/parse.ts';
-import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
 import { type SteppingClock, steppingClock } from '../fixed-world.ts';
-import { type Check, CheckFailure, type Figures } from './check.ts';
+import { type Check, CheckFailure, type CheckOptions, type Figures, mustAllFail } from './check.ts';
+import { makeFolder } from './folder.ts';
 import { createDraw, type Draw } from './model-fuzz-bodies.ts';
 import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
 import { addApplication, createModel } from './model-fuzz-start.ts';
-import { type Command, type Expected, iso, type Model, UNSEEN } from './model-fuzz-state.ts';
+import { type Command, type Expected, type Ignored, iso, type Model, UNSEEN } from './model-fuzz-state.ts';
 import { openTargets, type Targets } from './model-fuzz-targets.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
+import { replyFlaws } from './reply-flaws.ts';
 import type { OpenStores } from './start-daemons.ts';
 
 /** Steps before the vaults are replaced. This keeps the state small and failures quick to reproduce. */
@@ -28,7 +24,7 @@ export interface FuzzOptions {
   readonly seed: number;
   readonly steps: number;
   /** Makes the model wrong, for the control. */
-  readonly ignoresExpiry?: boolean;
+  readonly ignores?: Ignored;
   /** Changes the replies of the file target, for another control. */
   readonly tamper?: (reply: Reply) => Reply;
   /** Opens the stores of the daemons. Default: one daemon on a file. */
@@ -78,20 +74,26 @@ async function fuzzVault(
   steps: number,
   count: (name: string) => void,
 ): Promise<Difference | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
+  using folder = makeFolder();
   const clock = steppingClock();
   const draw = createDraw(options.seed * 1_000_003 + part);
   const seed = `${options.seed}/${part}`;
   const { openStores } = options;
   const daemonDraw = createDraw(options.seed * 1_000_033 + part);
-  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, draw: daemonDraw, openStores });
+  const targets = await openTargets({
+    folder: folder.path,
+    seed,
+    clock,
+    tenants: TENANTS,
+    draw: daemonDraw,
+    openStores,
+  });
   try {
-    const model = createModel(targets.tenants, clock.now(), options.ignoresExpiry ?? false);
+    const model = createModel(targets.tenants, clock.now(), options.ignores);
     const found = await walk({ ...options, model, targets, clock, draw, steps, count });
     return found && { part, ...found };
   } finally {
     await targets.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -127,7 +129,7 @@ async function walk({
     const kind = deduplicated(command, actual, now);
     if (kind) count(`${command.operation}_${kind}`);
     const what =
-      targetsDiffer(command, daemon, direct) ?? invalidReply(call, direct) ?? modelDiffers(expected, direct, actual);
+      targetsDiffer(command, daemon, direct) ?? replyFlaws(call, direct)[0] ?? modelDiffers(expected, direct, actual);
     if (what !== undefined) return { step, what, command };
     const after = new Set(keysOf(model));
     deadKeys.push(...keys.filter((key) => !after.has(key)));
@@ -194,16 +196,6 @@ function targetsDiffer({ operation }: Command, daemon: Reply, direct: Reply): st
   return `daemon ${daemon.status} ${daemon.bodyText}, direct ${direct.status} ${direct.bodyText}`;
 }
 
-/** Returns how a reply violates its schema, or undefined when it is valid. */
-function invalidReply(call: Call, reply: Reply): string | undefined {
-  const row = OPERATIONS[call.operation];
-  if (reply.status < 400 && reply.status !== row.status) return `status ${reply.status}`;
-  const validator = reply.status >= 400 ? PROBLEM_VALIDATOR : RESULT_VALIDATORS[call.operation];
-  if (!validator) return reply.bodyText === undefined ? undefined : `a body: ${reply.bodyText}`;
-  if (validator(parseJson(reply.bodyText ?? 'null'))) return undefined;
-  return `${JSON.stringify(validator.errors)} in ${reply.bodyText}`;
-}
-
 function modelDiffers(expected: Expected, reply: Reply, actual: PlainObject): string | undefined {
   const { status, code, paths, body } = expected;
   const differs = `model ${JSON.stringify(expected)}, vault ${reply.status} ${reply.bodyText}`;
@@ -231,15 +223,18 @@ export async function requireAgreement(options: FuzzOptions): Promise<Figures> {
   return figures;
 }
 
+/** Compares with a model that ignores that records expire, then with one that ignores rules. Each must differ. */
+const control = ({ seed }: CheckOptions) =>
+  mustAllFail((['expiry', 'rules'] as const).map((ignores) => () => requireAgreement({ seed, steps: 2_000, ignores })));
+
 /** Checks that the daemon, the file target and the model agree on every step. */
 export const CHECK: Check = {
   number: 9,
   name: 'model fuzz',
-  quick: false,
+  quick: true,
   runs: 'early',
   run: ({ seed, quick }) => requireAgreement({ seed, steps: quick ? 2_000 : 100_000 }),
-  // Nothing expires in this model, so it must differ from the vault.
-  control: ({ seed }) => requireAgreement({ seed, steps: 2_000, ignoresExpiry: true }),
+  control,
 };
 
 /** Returns the expected body, with the vault's fingerprints where the model does not know them yet. */

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from './folder.ts';
 
 /** A guard to remove from the source. */
 export interface SourceGuard {
@@ -61,7 +61,7 @@ interface RunOptions {
 }
 
 /** A copy of the sources and tests in which guards can be removed. */
-export interface MutantCopy {
+export interface MutantCopy extends Disposable {
   readonly folder: string;
   /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
   removeGuard(guard: SourceGuard): () => void;
@@ -74,7 +74,6 @@ export interface MutantCopy {
    * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
    */
   testMutant(mutant: Mutant): Promise<TestRun>;
-  remove(): void;
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -97,9 +96,7 @@ const COPIED = [
 const MAX_MS = 120_000;
 
 export function copySources(): MutantCopy {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-mutants-'));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
 
@@ -166,10 +163,7 @@ export function copySources(): MutantCopy {
         if (mutant.isBuilt) build();
       }
     },
-    remove() {
-      process.removeListener('exit', remove);
-      remove();
-    },
+    [Symbol.dispose]: remove,
   };
 }
 

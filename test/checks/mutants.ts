@@ -35,7 +35,7 @@ async function kill(mutants: readonly Mutant[]): Promise<Figures> {
     if (survivors.length > 0) throw new CheckFailure(`not missed by any test: ${survivors.join('; ')}`, figures);
     return figures;
   } finally {
-    for (const copy of copies) copy.remove();
+    for (const copy of copies) copy[Symbol.dispose]();
   }
 }
 

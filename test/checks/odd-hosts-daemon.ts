@@ -1,75 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ENVIRONMENT } from './daemon-process.ts';
-
-const MAX_START_MS = 20_000;
-
-/** The end of a process: its exit code, or the signal that killed it. */
-export type End = number | string | null;
-
-export interface Started {
-  readonly child: ChildProcess;
-  /** The process id of the daemon, which a terminal may have started. */
-  readonly pid: number;
-  readonly url: string;
-  /** The key of a `--dev` daemon. */
-  readonly managementKey?: string;
-  readonly ended: Promise<End>;
-  /** Returns what the process has printed so far. */
-  told(): string;
-}
-
-interface Start {
-  readonly bin: string;
-  readonly readyFile: string;
-  readonly words: readonly string[];
-  /** Whether nobody reads the standard error of the daemon until `read` is called on it. */
-  readonly isUnread?: boolean;
-  readonly isOnTerminal?: boolean;
-}
-
-const quote = (word: string) => `'${word}'`;
-
-/** Starts `vault serve`, on a terminal of its own if asked. Resolves when it is ready. It ends with this process. */
-export async function startServe({
-  bin,
-  readyFile,
-  words,
-  isUnread = false,
-  isOnTerminal = false,
-}: Start): Promise<Started> {
-  const port = words.includes('--socket') ? [] : ['--port', '0'];
-  const line = [process.execPath, bin, 'serve', ...port, '--ready-file', readyFile, ...words];
-  const [program = '', ...args] = isOnTerminal
-    ? ['script', '-qec', `exec ${line.map(quote).join(' ')}`, '/dev/null']
-    : line;
-  const child = spawn(program, args, { env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'], cwd: '/' });
-  let told = '';
-  for (const stream of isUnread ? [] : [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      told += text;
-    });
-  }
-  const ended = new Promise<End>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal)));
-  const begun = performance.now();
-  while (!existsSync(readyFile)) {
-    if (child.exitCode !== null) throw new Error(`the daemon did not start: ${told}`);
-    if (performance.now() - begun > MAX_START_MS) {
-      child.kill('SIGKILL');
-      throw new Error(`the daemon was not ready in time: ${told}`);
-    }
-    await sleep(5);
-  }
-  const { url, pid, management_key: managementKey } = JSON.parse(readFileSync(readyFile, 'utf8'));
-  const kill = () => void child.kill('SIGKILL');
-  process.once('exit', kill);
-  void ended.then(() => process.removeListener('exit', kill));
-  return { child, pid, url, managementKey, ended, told: () => told };
-}
+import type { DaemonProcess, End } from './daemon-process.ts';
 
 /** Resolves to the end of a daemon, or to `late` after `ms` milliseconds; then kills it. */
-export async function endWithin({ child, ended }: Pick<Started, 'child' | 'ended'>, ms: number): Promise<End> {
+export async function endWithin({ child, ended }: Pick<DaemonProcess, 'child' | 'ended'>, ms: number): Promise<End> {
   const stop = new AbortController();
   const late = sleep(ms, 'late', { signal: stop.signal }).catch(() => 'late');
   const end = await Promise.race([ended, late]);

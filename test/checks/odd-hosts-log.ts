@@ -2,9 +2,9 @@ import { type EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
-import { endWithin, type Started, startServe } from './odd-hosts-daemon.ts';
+import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
+import { makeMemoryFolder } from './folder.ts';
+import { endWithin } from './odd-hosts-daemon.ts';
 import { residentMiB } from './process-figures.ts';
 
 const MAX_WAITING = 4 * 1024 * 1024;
@@ -26,12 +26,12 @@ const ANONYMOUS_PATHS = ['/unknown', '/tokens', '/', '/livez'] as const;
 const STATUS_LINE = 'HTTP/1.1 ';
 
 /** Sends requests on several connections, and waits for all replies. */
-async function ask(daemon: Started, path: string, requests: number, key?: string): Promise<void> {
+async function ask(daemon: DaemonProcess, path: string, requests: number, key?: string): Promise<void> {
   const shares = Array.from({ length: CONNECTIONS }, () => askOn(daemon, path, requests / CONNECTIONS, key));
   await Promise.all(shares);
 }
 
-async function askOn({ url }: Started, path: string, requests: number, key = 'wrong'): Promise<void> {
+async function askOn({ url }: DaemonProcess, path: string, requests: number, key = 'wrong'): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
@@ -51,7 +51,7 @@ async function askOn({ url }: Started, path: string, requests: number, key = 'wr
 
 const nextData = (stream: EventEmitter) => once(stream, 'data', { signal: AbortSignal.timeout(MAX_WAIT_MS) });
 
-function read({ child }: Started): { text: string } {
+function read({ child }: DaemonProcess): { text: string } {
   const received = { text: '' };
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     received.text += text;
@@ -69,59 +69,48 @@ const sumOf = (lines: readonly string[], member: string) =>
 
 /** Nobody reads the log: at most 4 MiB wait, and each further line is counted. The stop does not wait for a reader. */
 export async function stallReader(isSample: boolean, bin = VAULT_BIN) {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const words = ['--dev', '--log', 'json', '--output', 'ndjson'];
-  const serve = (name: string) => startServe({ bin, readyFile: join(folder.path, name), words, isUnread: true });
+  const serve = (name: string) => startServe({ bin, readyFile: join(folder.path, name), words, output: 'unread' });
   const requests = REQUESTS[isSample ? 'quick' : 'full'];
-  try {
-    const daemon = await serve('one');
-    const before = residentMiB(daemon.pid);
-    await ask(daemon, KEPT_PATH, requests, daemon.managementKey);
-    const grown = residentMiB(daemon.pid) - before;
-    const received = read(daemon);
-    while (
-      !/log_lines_dropped.*\n/.test(received.text.slice(-MAX_LINE)) &&
-      received.text.length < MAX_WAITING + SLACK
-    ) {
-      await nextData(daemon.child.stderr ?? daemon.child);
-    }
-    daemon.child.kill('SIGTERM');
-    await endWithin(daemon, MAX_STOP_MS);
-    const lines = linesOf(received.text);
-    const written = lines.filter((line) => JSON.parse(line).operation === KEPT_OPERATION).length;
-    const dropped = sumOf(lines, 'lines');
-    if (received.text.length > MAX_WAITING + SLACK) throw new CheckFailure(`${received.text.length} bytes waited`);
-    if (written + dropped !== requests) throw new CheckFailure(`${written} + ${dropped} of ${requests} lines`);
-    const stalled = await serve('two');
-    await ask(stalled, KEPT_PATH, 2_000, stalled.managementKey);
-    const begun = performance.now();
-    stalled.child.kill('SIGTERM');
-    const end = await endWithin(stalled, MAX_STOP_MS);
-    const stopMs = Math.round(performance.now() - begun);
-    if (end !== 0) throw new CheckFailure(`with a stalled reader, the stop ended with ${end} after ${stopMs} ms`);
-    return { written, dropped, grown_mib: Math.round(grown), stop_ms: stopMs };
-  } finally {
-    folder.remove();
+  const daemon = await serve('one');
+  const before = residentMiB(daemon.pid);
+  await ask(daemon, KEPT_PATH, requests, daemon.ready.management_key);
+  const grown = residentMiB(daemon.pid) - before;
+  const received = read(daemon);
+  while (!/log_lines_dropped.*\n/.test(received.text.slice(-MAX_LINE)) && received.text.length < MAX_WAITING + SLACK) {
+    await nextData(daemon.child.stderr ?? daemon.child);
   }
+  daemon.child.kill('SIGTERM');
+  await endWithin(daemon, MAX_STOP_MS);
+  const lines = linesOf(received.text);
+  const written = lines.filter((line) => JSON.parse(line).operation === KEPT_OPERATION).length;
+  const dropped = sumOf(lines, 'lines');
+  if (received.text.length > MAX_WAITING + SLACK) throw new CheckFailure(`${received.text.length} bytes waited`);
+  if (written + dropped !== requests) throw new CheckFailure(`${written} + ${dropped} of ${requests} lines`);
+  const stalled = await serve('two');
+  await ask(stalled, KEPT_PATH, 2_000, stalled.ready.management_key);
+  const begun = performance.now();
+  stalled.child.kill('SIGTERM');
+  const end = await endWithin(stalled, MAX_STOP_MS);
+  const stopMs = Math.round(performance.now() - begun);
+  if (end !== 0) throw new CheckFailure(`with a stalled reader, the stop ended with ${end} after ${stopMs} ms`);
+  return { written, dropped, grown_mib: Math.round(grown), stop_ms: stopMs };
 }
 
 /** One address asks without a valid key: 100 lines a minute for refusals and 100 for others, and one with the number of the others. */
 export async function floodAnonymously(bin = VAULT_BIN): Promise<number> {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const requests = 6_000;
-  try {
-    const words = ['--dev', '--log', 'json', '--output', 'ndjson'];
-    const daemon = await startServe({ bin, readyFile: join(folder.path, 'ready'), words });
-    for (const path of ANONYMOUS_PATHS) await ask(daemon, path, requests / ANONYMOUS_PATHS.length);
-    daemon.child.kill('SIGTERM');
-    await endWithin(daemon, MAX_STOP_MS);
-    const lines = linesOf(daemon.told());
-    const written = lines.filter((line) => JSON.parse(line).status !== undefined).length;
-    const counted = sumOf(lines, 'not_logged');
-    if (written !== 2 * MAX_LINES || written + counted !== requests)
-      throw new CheckFailure(`${written} lines and ${counted} counted of ${requests}`);
-    return counted;
-  } finally {
-    folder.remove();
-  }
+  const words = ['--dev', '--log', 'json', '--output', 'ndjson'];
+  const daemon = await startServe({ bin, readyFile: join(folder.path, 'ready'), words });
+  for (const path of ANONYMOUS_PATHS) await ask(daemon, path, requests / ANONYMOUS_PATHS.length);
+  daemon.child.kill('SIGTERM');
+  await endWithin(daemon, MAX_STOP_MS);
+  const lines = linesOf(daemon.told());
+  const written = lines.filter((line) => JSON.parse(line).status !== undefined).length;
+  const counted = sumOf(lines, 'not_logged');
+  if (written !== 2 * MAX_LINES || written + counted !== requests)
+    throw new CheckFailure(`${written} lines and ${counted} counted of ${requests}`);
+  return counted;
 }

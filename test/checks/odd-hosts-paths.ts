@@ -6,7 +6,7 @@ import { allEntries } from '../../src/cli/program.ts';
 import { startRunner } from '../scripts/run-script.ts';
 import { CheckFailure } from './check.ts';
 import { ENVIRONMENT } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { seededNumbers } from './perform.ts';
 
 /** A path that no file can have, by the error of the system. */
@@ -84,7 +84,7 @@ function makePlaces(folder: string): void {
 /** Runs every command with every path flag on paths that no file can have. A sample has one error for each flag. */
 export async function tryPaths(seed: number, isSample: boolean): Promise<number> {
   await requireAllPaths();
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const runner = startRunner();
   try {
     makePlaces(folder.path);
@@ -102,7 +102,6 @@ export async function tryPaths(seed: number, isSample: boolean): Promise<number>
     return chosen.length;
   } finally {
     runner.kill();
-    folder.remove();
   }
 }
 
@@ -114,13 +113,9 @@ function judge({ words, name, code }: Line, exitCode: number | null, stderr: str
 
 /** Runs one command of another product. */
 export function tryOnePath(bin: string): void {
-  const folder = makeMemoryFolder();
-  try {
-    makePlaces(folder.path);
-    const words = ['doctor', '--file', PATHS.ENOTDIR];
-    const ran = spawnSync(process.execPath, [bin, ...words], { cwd: folder.path, env: ENVIRONMENT, encoding: 'utf8' });
-    judge({ words, name: '--file', code: 'ENOTDIR' }, ran.status, ran.stderr);
-  } finally {
-    folder.remove();
-  }
+  using folder = makeMemoryFolder();
+  makePlaces(folder.path);
+  const words = ['doctor', '--file', PATHS.ENOTDIR];
+  const ran = spawnSync(process.execPath, [bin, ...words], { cwd: folder.path, env: ENVIRONMENT, encoding: 'utf8' });
+  judge({ words, name: '--file', code: 'ENOTDIR' }, ran.status, ran.stderr);
 }

@@ -4,9 +4,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure } from './check.ts';
-import { VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
-import { endWithin, isAnswering, type Started, startServe } from './odd-hosts-daemon.ts';
+import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
+import { makeMemoryFolder } from './folder.ts';
+import { endWithin, isAnswering } from './odd-hosts-daemon.ts';
 import { inParallel } from './perform.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -43,28 +43,35 @@ interface Case {
 
 /** Sends each signal to a daemon, with and without a terminal. Returns the number of signals sent. */
 export async function trySignals(isSample: boolean, bin = VAULT_BIN): Promise<number> {
-  const folder = makeMemoryFolder();
-  try {
-    const { file, keyFile } = await makeVaultFile(folder.path);
-    const cases = [false, ...(hasScript() ? [true] : [])].flatMap((isOnTerminal) => casesOf(isOnTerminal, isSample));
-    await inParallel(cases.length, 2, async (index) => {
-      const { isOnTerminal = false, signals = [] } = cases[index] ?? {};
-      const readyFile = join(folder.path, `ready-${index}`);
-      const daemon = await startServe({ bin, readyFile, words: ['--no-log', '--file', file], isOnTerminal });
-      for (const [signal, effect] of signals) {
-        const told = await send(daemon, signal, effect, isOnTerminal);
-        if (told !== undefined)
-          throw new CheckFailure(`${signal} ${isOnTerminal ? 'on' : 'without'} a terminal: ${told}: ${daemon.told()}`);
-      }
-      rmSync(readyFile, { force: true });
+  using folder = makeMemoryFolder();
+  const { file, keyFile } = await makeVaultFile(folder.path);
+  const cases = [false, ...(hasScript() ? [true] : [])].flatMap((isOnTerminal) => casesOf(isOnTerminal, isSample));
+  await inParallel(cases.length, 2, async (index) => {
+    const { isOnTerminal = false, signals = [] } = cases[index] ?? {};
+    const readyFile = join(folder.path, `ready-${index}`);
+    const daemon = await startServe({
+      bin,
+      readyFile,
+      words: ['--no-log', '--file', file],
+      wrap: isOnTerminal ? onTerminal : undefined,
     });
-    const doctor = spawnSync(process.execPath, [bin, 'doctor', '--file', file, '--key-file', keyFile]);
-    if (doctor.status !== 0) throw new CheckFailure(`doctor: ${doctor.stdout}${doctor.stderr}`);
-    return cases.reduce((sum, { signals }) => sum + signals.length, 0);
-  } finally {
-    folder.remove();
-  }
+    for (const [signal, effect] of signals) {
+      const told = await send(daemon, signal, effect, isOnTerminal);
+      if (told !== undefined)
+        throw new CheckFailure(`${signal} ${isOnTerminal ? 'on' : 'without'} a terminal: ${told}: ${daemon.told()}`);
+    }
+    rmSync(readyFile, { force: true });
+  });
+  const doctor = spawnSync(process.execPath, [bin, 'doctor', '--file', file, '--key-file', keyFile]);
+  if (doctor.status !== 0) throw new CheckFailure(`doctor: ${doctor.stdout}${doctor.stderr}`);
+  return cases.reduce((sum, { signals }) => sum + signals.length, 0);
 }
+
+/** Returns the command that runs a command line on a terminal of its own. */
+const onTerminal = (line: readonly string[]) => {
+  const quoted = line.map((word) => `'${word}'`);
+  return ['script', '-qec', `exec ${quoted.join(' ')}`, '/dev/null'];
+};
 
 const hasScript = () => process.platform === 'linux' && spawnSync('script', ['--version']).error === undefined;
 
@@ -85,7 +92,7 @@ function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
 }
 
 /** Sends a signal. Resolves to a sentence about a wrong effect; to undefined for the right one. */
-async function send(daemon: Started, signal: NodeJS.Signals, effect: Effect, isOnTerminal: boolean) {
+async function send(daemon: DaemonProcess, signal: NodeJS.Signals, effect: Effect, isOnTerminal: boolean) {
   process.kill(daemon.pid, signal);
   if (STAYS.has(effect)) {
     await sleep(SETTLE_MS);
@@ -111,55 +118,47 @@ async function send(daemon: Started, signal: NodeJS.Signals, effect: Effect, isO
 
 /** Replaces the socket of a daemon by that of a second one, and ends the first. The second socket must stay. */
 export async function replaceSocket(bin = VAULT_BIN): Promise<string> {
-  const folder = makeMemoryFolder();
-  try {
-    const { file } = await makeVaultFile(folder.path);
-    const socket = join(folder.path, 's');
-    const serve = (name: string) =>
-      startServe({ bin, readyFile: join(folder.path, name), words: ['--no-log', '--file', file, '--socket', socket] });
-    const first = await serve('first');
-    rmSync(socket);
-    const second = await serve('second');
-    first.child.kill('SIGTERM');
-    await endWithin(first, MAX_END_MS);
-    const stays = existsSync(socket);
-    second.child.kill('SIGTERM');
-    await endWithin(second, MAX_END_MS);
-    if (!stays) throw new CheckFailure('the end of a daemon removed the socket of another one');
-    if (existsSync(socket)) throw new CheckFailure('a daemon left its socket');
-    return 'kept, then removed';
-  } finally {
-    folder.remove();
-  }
+  using folder = makeMemoryFolder();
+  const { file } = await makeVaultFile(folder.path);
+  const socket = join(folder.path, 's');
+  const serve = (name: string) =>
+    startServe({ bin, readyFile: join(folder.path, name), words: ['--no-log', '--file', file, '--socket', socket] });
+  const first = await serve('first');
+  rmSync(socket);
+  const second = await serve('second');
+  first.child.kill('SIGTERM');
+  await endWithin(first, MAX_END_MS);
+  const stays = existsSync(socket);
+  second.child.kill('SIGTERM');
+  await endWithin(second, MAX_END_MS);
+  if (!stays) throw new CheckFailure('the end of a daemon removed the socket of another one');
+  if (existsSync(socket)) throw new CheckFailure('a daemon left its socket');
+  return 'kept, then removed';
 }
 
 /** Listens on paths around the limit of the system, by the product and by Node. Returns the limit of the product. */
 export async function trySocketPaths(bin = VAULT_BIN): Promise<number> {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const most = process.platform === 'linux' ? 107 : 103;
   const pathOf = (bytes: number) => join(folder.path, 's'.repeat(bytes - folder.path.length - 1));
-  try {
-    const { file } = await makeVaultFile(folder.path);
-    const words = (socket: string) => ['--no-log', '--file', file, '--socket', socket];
-    const longest = await startServe({ bin, readyFile: join(folder.path, 'ready'), words: words(pathOf(most)) });
-    longest.child.kill('SIGTERM');
-    if ((await endWithin(longest, MAX_END_MS)) !== 0) throw new CheckFailure('the longest path does not work');
-    const long = spawnSync(process.execPath, [bin, 'serve', ...words(pathOf(most + 1))], {
-      encoding: 'utf8',
-      timeout: 10_000,
-    });
-    if (long.status !== 2 || !long.stderr.includes(`has ${most + 1} bytes, and the system allows ${most}`))
-      throw new CheckFailure(`a path of ${most + 1} bytes: ${long.status} ${long.stderr}`);
-    // The system itself refuses a path that is two bytes longer, with the final zero.
-    const server = createServer();
-    const code = await new Promise((resolve) => {
-      server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
-      server.listen(pathOf(most + 2), () => resolve('it listens'));
-    });
-    server.close();
-    if (code === 'it listens') throw new CheckFailure(`the system allows more than ${most + 1} bytes`);
-    return most;
-  } finally {
-    folder.remove();
-  }
+  const { file } = await makeVaultFile(folder.path);
+  const words = (socket: string) => ['--no-log', '--file', file, '--socket', socket];
+  const longest = await startServe({ bin, readyFile: join(folder.path, 'ready'), words: words(pathOf(most)) });
+  longest.child.kill('SIGTERM');
+  if ((await endWithin(longest, MAX_END_MS)) !== 0) throw new CheckFailure('the longest path does not work');
+  const long = spawnSync(process.execPath, [bin, 'serve', ...words(pathOf(most + 1))], {
+    encoding: 'utf8',
+    timeout: 10_000,
+  });
+  if (long.status !== 2 || !long.stderr.includes(`has ${most + 1} bytes, and the system allows ${most}`))
+    throw new CheckFailure(`a path of ${most + 1} bytes: ${long.status} ${long.stderr}`);
+  // The system itself refuses a path that is two bytes longer, with the final zero.
+  const server = createServer();
+  const code = await new Promise((resolve) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
+    server.listen(pathOf(most + 2), () => resolve('it listens'));
+  });
+  server.close();
+  if (code === 'it listens') throw new CheckFailure(`the system allows more than ${most + 1} bytes`);
+  return most;
 }

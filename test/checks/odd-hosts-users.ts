@@ -4,7 +4,7 @@ import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 
 const USER = 12_345;
 /** A user without an entry in /etc/passwd, and an empty environment: no HOME, no PATH. */
@@ -34,24 +34,20 @@ const SAMPLE = /^(?:init|tokens|profile|serve|ui) /;
 
 /** Runs commands as a user without a home folder. Returns their number, or why this system cannot run them. */
 export async function tryWithoutHome(isSample: boolean, bin = VAULT_BIN): Promise<number | string> {
-  const folder = makeMemoryFolder();
-  try {
-    const own = join(folder.path, 'own');
-    if (spawnSync(AS_NOBODY[0] ?? '', [...AS_NOBODY.slice(1), process.execPath, bin, '--version']).status !== 0)
-      return 'this system may not change the user, or the user cannot read the product';
-    mkdirSync(own);
-    chownSync(own, USER, USER);
-    spawnSync('chmod', ['711', folder.path]);
-    const chosen = isSample ? COMMANDS.filter(([line]) => SAMPLE.test(line)) : COMMANDS;
-    for (const [line, prints, isServing = false] of chosen) {
-      const printed = await run(own, bin, line.split(' '), isServing ? prints : undefined);
-      if (/unexpected error/.test(printed) || !prints.test(printed))
-        throw new CheckFailure(`${line}: ${printed.slice(0, 300)}`);
-    }
-    return chosen.length;
-  } finally {
-    folder.remove();
+  using folder = makeMemoryFolder();
+  const own = join(folder.path, 'own');
+  if (spawnSync(AS_NOBODY[0] ?? '', [...AS_NOBODY.slice(1), process.execPath, bin, '--version']).status !== 0)
+    return 'this system may not change the user, or the user cannot read the product';
+  mkdirSync(own);
+  chownSync(own, USER, USER);
+  spawnSync('chmod', ['711', folder.path]);
+  const chosen = isSample ? COMMANDS.filter(([line]) => SAMPLE.test(line)) : COMMANDS;
+  for (const [line, prints, isServing = false] of chosen) {
+    const printed = await run(own, bin, line.split(' '), isServing ? prints : undefined);
+    if (/unexpected error/.test(printed) || !prints.test(printed))
+      throw new CheckFailure(`${line}: ${printed.slice(0, 300)}`);
   }
+  return chosen.length;
 }
 
 /** Resolves to everything that a command printed until it ended. Ends it when it has printed `until`. */

@@ -1,9 +1,7 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ROOT } from '../../scripts/build-output.ts';
-import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { type Check, CheckFailure, type CheckOptions, mustAllFail } from './check.ts';
+import { copySources } from './mutants-run.ts';
 import type { FuzzJob, FuzzTally } from './parser-fuzz-worker.ts';
 
 const MILLISECONDS = { quick: 4_000, full: 600_000 } as const;
@@ -49,7 +47,12 @@ async function run({ seed, quick }: CheckOptions) {
 
 /** A bug for each parser: the file, a text in it, and its replacement. The first bug hangs. */
 const BUGS = [
-  ['json', 'core/json/parse.ts', 'if (code !== COMMA) throw', 'while (code === 0x0b); if (code !== COMMA) throw'],
+  [
+    'json',
+    'core/json/parse.ts',
+    "if (code !== COMMA) throw refuse(cursor, 'syntax', 'expected a comma or a closing bracket');",
+    "while (code === 0x0b); if (code !== COMMA) throw refuse(cursor, 'syntax', 'expected a comma');",
+  ],
   [
     'template',
     'core/expressions/parse-template.ts',
@@ -60,35 +63,15 @@ const BUGS = [
   ['ndjson', 'cli/commands/transfer/input-file.ts', "rest = texts.pop() ?? '';", "rest = (texts.pop() ?? '').trim();"],
 ] as const;
 
-/** Fuzzes a copy of the sources with one bug. Resolves to the flaw that the fuzz finds. */
-async function findBug([only, file, before, after]: (typeof BUGS)[number], seed: number): Promise<string | undefined> {
-  const root = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
-  const remove = () => rmSync(root, { recursive: true, force: true });
-  process.once('exit', remove);
-  try {
-    cpSync(join(ROOT, 'src'), join(root, 'src'), { recursive: true });
-    cpSync(join(ROOT, 'package.json'), join(root, 'package.json'));
-    symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'junction');
-    const path = join(root, 'src', file);
-    const parts = readFileSync(path, 'utf8').split(before);
-    if (parts.length < 2) throw new Error(`"${before}" does not occur in ${file}`);
-    writeFileSync(path, parts.join(after));
-    return (await fuzz({ root, seed, only, milliseconds: 60_000 })).flaw;
-  } finally {
-    process.removeListener('exit', remove);
-    remove();
-  }
+/** Fuzzes a copy of the sources with one bug. */
+async function findBug([only, file, from, to]: (typeof BUGS)[number], seed: number): Promise<void> {
+  using copy = copySources();
+  copy.removeGuard({ name: only, file: `src/${file}`, from, to });
+  const { flaw } = await fuzz({ root: copy.folder, seed, only, milliseconds: 60_000 });
+  if (flaw !== undefined) throw new CheckFailure(flaw);
 }
 
-async function control({ seed }: CheckOptions): Promise<void> {
-  const found: string[] = [];
-  for (const bug of BUGS) {
-    const flaw = await findBug(bug, seed);
-    if (flaw === undefined) return;
-    found.push(flaw);
-  }
-  throw new CheckFailure(found.join('; '));
-}
+const control = ({ seed }: CheckOptions) => mustAllFail(BUGS.map((bug) => () => findBug(bug, seed)));
 
 /** Checks that the parsers terminate on any text, return correct results, and throw only defined errors. */
 export const CHECK: Check = { number: 21, name: 'parser fuzz', quick: true, runs: 'early', run, control };

@@ -1,9 +1,11 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.ts';
+import { makeFolder } from './folder.ts';
 
 /** A copy of the built product. */
-export interface ProductCopy {
+/** It is removed where it is disposed, and with this process at the latest. */
+export interface ProductCopy extends Disposable {
   readonly folder: string;
   /** The path of its `dist/vault.cjs`. */
   readonly bin: string;
@@ -29,11 +31,9 @@ export const builtTexts: ReadonlySet<string> = texts;
 export function copyProduct(): ProductCopy {
   const parent = join(ROOT, 'node_modules', '.cache');
   mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(join(parent, 'token-vault-'));
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const { path: folder, [Symbol.dispose]: remove } = makeFolder(parent);
   for (const part of ['dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
-  return { folder, bin: join(folder, 'dist', 'vault.cjs'), remove };
+  return { folder, bin: join(folder, 'dist', 'vault.cjs'), remove, [Symbol.dispose]: remove };
 }
 
 /** Replaces `before` with `after` in a file. Returns the number of replacements. */
@@ -63,4 +63,13 @@ export function patchProduct(
     if (replaced !== 1) throw new Error(`"${from}" occurs ${replaced} times in the built product, not once`);
   }
   return product;
+}
+
+/** Runs `work` with the command of a patched copy of the product. */
+export async function withPatch<T>(
+  patches: Readonly<Parameters<typeof patchProduct>>,
+  work: (bin: string) => Promise<T>,
+): Promise<T> {
+  using product = patchProduct(...patches);
+  return await work(product.bin);
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 const STUB = new URL('stub-statfs.mjs', import.meta.url).href;
@@ -30,44 +30,45 @@ export async function tryFileSystems(isSample: boolean, bin = VAULT_BIN): Promis
 }
 
 async function tryFileSystem([type, name, isRefused]: (typeof FILE_SYSTEMS)[number], bin: string): Promise<void> {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const demand = (what: string, holds: boolean, shown: string) => {
     if (!holds) throw new CheckFailure(`${name ?? type}: ${what}: ${shown.slice(0, 300)}`);
   };
   const sentence = `is on ${name}, whose locks may do nothing`;
   const isNamed = (text: string) => text.includes(name === undefined ? 'whose locks may do nothing' : sentence);
-  try {
-    const { file, keyFile } = await makeVaultFile(folder.path);
-    const own = { STATFS_TYPE: String(type), NODE_OPTIONS: `--import ${STUB}` };
-    const vault = (...words: readonly string[]) =>
-      spawnSync(process.execPath, [bin, ...words], {
-        env: { ...ENVIRONMENT, ...own },
-        encoding: 'utf8',
-        timeout: 20_000,
-      });
-    const made = join(folder.path, 'new.db');
-    const init = vault('init', '--file', made);
-    demand('init', init.status === (isRefused ? 2 : 0), init.stderr);
-    demand('init names it', isNamed(init.stderr) === (name !== undefined), init.stderr);
-    demand('init leaves nothing', existsSync(made) === !isRefused && existsSync(`${made}.key`) === !isRefused, '');
-    const env = ['env', ...Object.entries(own).map(([variable, value]) => `${variable}=${value}`)];
-    const options = { file, readyFile: join(folder.path, 'ready'), wrapper: env, bin };
-    if (isRefused) {
-      const refusal = await startDaemon(options).then(
-        (daemon) => daemon.stop('SIGKILL').then(() => 'it served'),
-        (error: unknown) => String(error),
-      );
-      demand('serve', isNamed(refusal), refusal);
-      const allowed = vault('init', '--file', made, ...ALLOWED);
-      demand('init with the flag', allowed.status === 0 && isNamed(allowed.stderr), allowed.stderr);
-    }
-    const daemon = await startDaemon({ ...options, ...(isRefused && { flags: ALLOWED }) });
-    const ready = await (await fetch(`${daemon.url}/readyz`)).text();
-    await daemon.stop('SIGTERM');
-    demand('/readyz', isNamed(ready) === (name !== undefined), ready);
-    const doctor = vault('doctor', '--file', file, '--key-file', keyFile);
-    demand('doctor', doctor.status === 0 && isNamed(doctor.stdout) === (name !== undefined), doctor.stdout);
-  } finally {
-    folder.remove();
+  const { file, keyFile } = await makeVaultFile(folder.path);
+  const own = { STATFS_TYPE: String(type), NODE_OPTIONS: `--import ${STUB}` };
+  const vault = (...words: readonly string[]) =>
+    spawnSync(process.execPath, [bin, ...words], {
+      env: { ...ENVIRONMENT, ...own },
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+  const made = join(folder.path, 'new.db');
+  const init = vault('init', '--file', made);
+  demand('init', init.status === (isRefused ? 2 : 0), init.stderr);
+  demand('init names it', isNamed(init.stderr) === (name !== undefined), init.stderr);
+  demand('init leaves nothing', existsSync(made) === !isRefused && existsSync(`${made}.key`) === !isRefused, '');
+  const env = ['env', ...Object.entries(own).map(([variable, value]) => `${variable}=${value}`)];
+  const options = {
+    file,
+    readyFile: join(folder.path, 'ready'),
+    wrap: (line: readonly string[]) => [...env, ...line],
+    bin,
+  };
+  if (isRefused) {
+    const refusal = await startDaemon(options).then(
+      (daemon) => daemon.stop('SIGKILL').then(() => 'it served'),
+      (error: unknown) => String(error),
+    );
+    demand('serve', isNamed(refusal), refusal);
+    const allowed = vault('init', '--file', made, ...ALLOWED);
+    demand('init with the flag', allowed.status === 0 && isNamed(allowed.stderr), allowed.stderr);
   }
+  const daemon = await startDaemon({ ...options, ...(isRefused && { flags: ALLOWED }) });
+  const ready = await (await fetch(`${daemon.url}/readyz`)).text();
+  await daemon.stop('SIGTERM');
+  demand('/readyz', isNamed(ready) === (name !== undefined), ready);
+  const doctor = vault('doctor', '--file', file, '--key-file', keyFile);
+  demand('doctor', doctor.status === 0 && isNamed(doctor.stdout) === (name !== undefined), doctor.stdout);
 }

@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { type DaemonProcess, startDaemon } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { makeVaultFile, readTokens, withVault } from './vault-file.ts';
 
 /** A way to give a file a second path. */
@@ -43,12 +43,11 @@ export const BIND_MOUNT: SecondPath = {
 
 /** Returns whether this process may mount in a namespace of its own. */
 export function mayMount(): boolean {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const [from, to] = [join(folder.path, 'from'), join(folder.path, 'to')];
   for (const path of [from, to]) writeFileSync(path, '');
   const [program = '', ...words] = [...UNSHARE, 'sh', '-c', MOUNT, 'sh', from, to, 'true'];
   const { status } = spawnSync(program, words, { stdio: 'ignore' });
-  folder.remove();
   return status === 0;
 }
 
@@ -61,7 +60,7 @@ export async function attackSecondPath(
   creates: number,
   bin?: string,
 ): Promise<number> {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const running: DaemonProcess[] = [];
   try {
     const vault = await makeVaultFile(folder.path);
@@ -69,12 +68,12 @@ export async function attackSecondPath(
     const second = join(folder.path, name);
     mkdirSync(join(second, '..'), { recursive: true });
     const flags = ['--key-file', keyFile];
-    const at = (ready: string) => ({ readyFile: join(folder.path, ready), flags, ...(bin !== undefined && { bin }) });
+    const at = (ready: string) => ({ readyFile: join(folder.path, ready), flags, bin });
     running.push(await startDaemon({ file, ...at('ready-1') }));
     const acknowledged = new Set<string>();
     await createTokens(running, everything, creates, acknowledged);
     const wrapper = make(file, second);
-    const refusal = await startDaemon({ file: second, wrapper, ...at('ready-2') }).then(
+    const refusal = await startDaemon({ file: second, wrap: (line) => [...wrapper, ...line], ...at('ready-2') }).then(
       (started) => {
         running.push(started);
         return undefined;
@@ -91,7 +90,6 @@ export async function attackSecondPath(
     return acknowledged.size;
   } finally {
     for (const daemon of running) await daemon.stop('SIGKILL');
-    folder.remove();
   }
 }
 

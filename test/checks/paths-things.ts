@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync }
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { inParallel } from './perform.ts';
 import { runBriefly } from './run-briefly.ts';
 import { makeVaultFile } from './vault-file.ts';
@@ -61,8 +61,6 @@ const AT: Readonly<Record<string, string>> = {
   'profile use': 'config/default',
 };
 
-/** The time after which a command that waits for a pipe or a device is killed, in milliseconds. */
-
 const numbersOf = (path: string) => {
   const { ino, mode, rdev, nlink } = lstatSync(path);
   return JSON.stringify({ ino, mode, rdev, nlink });
@@ -70,30 +68,26 @@ const numbersOf = (path: string) => {
 
 /** Runs a command on each thing at each path. Each must be refused and stay. Returns the number of attempts. */
 export async function attackThings(isSample: boolean, bin = VAULT_BIN): Promise<number> {
-  const folder = makeMemoryFolder();
-  try {
-    const vault = await makeVaultFile(folder.path);
-    writeFileSync(join(folder.path, 'rows'), '{"type":"token","data":"a"}\n');
-    writeFileSync(join(folder.path, 'seed.yaml'), 'tokens: []\n');
-    const base = {
-      ...ENVIRONMENT,
-      VAULT_FILE: vault.file,
-      VAULT_KEY_FILE: vault.keyFile,
-      VAULT_API_KEY: vault.everything,
-    };
-    await runBriefly(folder.path, base, [process.execPath, bin, 'backup', 'copy.db']);
-    const pairs = Object.keys(WRITTEN).flatMap((name) => Object.keys(THINGS).map((thing) => ({ name, thing })));
-    const chosen = isSample ? pairs.filter(({ thing }, n) => thing === 'fifo' || n % 12 === 0) : pairs;
-    await inParallel(chosen.length, 2, async (index) => {
-      const { name = '', thing = '' } = chosen[index] ?? {};
-      const own = join(folder.path, `case-${index}`);
-      await attackOne(own, folder.path, { name, thing, base, bin });
-      rmSync(own, { recursive: true, force: true });
-    });
-    return chosen.length;
-  } finally {
-    folder.remove();
-  }
+  using folder = makeMemoryFolder();
+  const vault = await makeVaultFile(folder.path);
+  writeFileSync(join(folder.path, 'rows'), '{"type":"token","data":"a"}\n');
+  writeFileSync(join(folder.path, 'seed.yaml'), 'tokens: []\n');
+  const base = {
+    ...ENVIRONMENT,
+    VAULT_FILE: vault.file,
+    VAULT_KEY_FILE: vault.keyFile,
+    VAULT_API_KEY: vault.everything,
+  };
+  await runBriefly(folder.path, base, [process.execPath, bin, 'backup', 'copy.db']);
+  const pairs = Object.keys(WRITTEN).flatMap((name) => Object.keys(THINGS).map((thing) => ({ name, thing })));
+  const chosen = isSample ? pairs.filter(({ thing }, n) => thing === 'fifo' || n % 12 === 0) : pairs;
+  await inParallel(chosen.length, 2, async (index) => {
+    const { name = '', thing = '' } = chosen[index] ?? {};
+    const own = join(folder.path, `case-${index}`);
+    await attackOne(own, folder.path, { name, thing, base, bin });
+    rmSync(own, { recursive: true, force: true });
+  });
+  return chosen.length;
 }
 
 interface Attempt {

@@ -20,10 +20,23 @@ export interface PerformParts {
   readonly body?: object;
   readonly bodyText?: string;
   readonly idempotencyKey?: string;
+  readonly traceId?: string;
 }
 
 /** Calls an operation. Rejects when the reply is invalid: a 5xx other than 503, or a body that violates its schema. */
 export type Perform = (key: string, operation: OperationId, parts?: PerformParts) => Promise<Performed>;
+
+/** The body of an application with all token permissions and `reveal` on everything. */
+export const EVERYTHING = {
+  name: 'everything',
+  type: 'private',
+  rules: [
+    {
+      ...{ description: '', priority: 1, container: '/', transform: 'reveal' },
+      permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+    },
+  ],
+} as const;
 
 /** The status of a daemon that may answer later. */
 const BUSY: readonly number[] = [503];
@@ -36,7 +49,7 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
   return async (
     apiKey,
     operation,
-    { id, keyId, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey } = {},
+    { id, keyId, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey, traceId } = {},
   ) => {
     const row: Operation = OPERATIONS[operation];
     const call: Call = {
@@ -45,6 +58,7 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
       params: paramsOf(row, { id, key_id: keyId }),
       query: [...new URLSearchParams(query)],
       idempotencyKey,
+      traceId,
       ...(bodyText !== undefined && { bodyText, mediaType: row.mediaType ?? 'application/json' }),
     };
     const reply = await client().call(call);

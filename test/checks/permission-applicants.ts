@@ -1,13 +1,9 @@
+import { ALLOWED } from './model-fuzz-access.ts';
 import type { Applicant, OracleRule, Place } from './permission-oracle.ts';
 
 type Transform = OracleRule['transform'];
 
-const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:search', 'token:use'];
-const WRITING = ['token:create', 'token:update'];
-const MANAGEMENT = [
-  ...['application:create', 'application:read', 'application:update', 'application:delete'],
-  ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read', 'log:read'],
-];
+const { private: TOKENS = [], public: WRITING = [], expiring: READ = [], management: MANAGEMENT = [] } = ALLOWED;
 
 /** Returns rules with ascending priorities. Some callers reverse the list, which must have no effect. */
 function rules(permissions: readonly string[], ...parts: readonly (readonly [Place, Transform])[]): OracleRule[] {
@@ -53,7 +49,6 @@ const PUBLIC_RULES = [
   rules(WRITING, ['bank', 'redact'], ['pci', 'reveal']),
 ];
 
-const READ = ['token:read'];
 const EXPIRING_RULES = [
   [],
   rules(READ, ['its id', 'reveal']),

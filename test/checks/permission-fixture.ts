@@ -7,7 +7,7 @@ import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vau
 import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
 import { CheckFailure } from './check.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import type { Applicant, KeyState, Place } from './permission-oracle.ts';
 import type { OpenStores } from './start-daemons.ts';
@@ -184,7 +184,7 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
     vaults,
     close: async () => {
       await Promise.all(vaults.map((vault) => vault.close()));
-      folder.remove();
+      folder[Symbol.dispose]();
     },
     dispatch,
     clock,

@@ -1,6 +1,7 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { ALLOWED } from './model-fuzz-access.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import { paramsOf } from './perform.ts';
 import { APPLICANTS } from './permission-applicants.ts';
@@ -20,7 +21,6 @@ import {
   type Expected,
   expected,
   type KeyState,
-  MAY_HOLD,
   type Member,
   type Sight,
   type Target,
@@ -256,9 +256,9 @@ export async function runCatalogue(seed: number): Promise<MatrixResult> {
   const { management } = await world.prepare({ type: 'public', permissions: ['token:create'], rules: [] });
   const statuses: Record<string, number> = {};
   const wrong: string[] = [];
-  const types = Object.keys(MAY_HOLD) as Applicant['type'][];
+  const types = Object.keys(ALLOWED) as Applicant['type'][];
   const cells = types.flatMap((type) =>
-    [...new Set(Object.values(MAY_HOLD).flat())].flatMap((permission) =>
+    [...new Set(Object.values(ALLOWED).flat())].flatMap((permission) =>
       [true, false].map((plainly) => ({ type, permission, plainly })),
     ),
   );
@@ -269,7 +269,7 @@ export async function runCatalogue(seed: number): Promise<MatrixResult> {
     const body = { name: 'a', type, ...(plainly ? { permissions: [permission] } : { rules: [scoped] }) };
     const { status } = await world.dispatch(callOf(management, 'createApplication', {}, body));
     // Management applications have no rules.
-    const may = MAY_HOLD[type].includes(permission) && (plainly || type !== 'management');
+    const may = ALLOWED[type]?.includes(permission) === true && (plainly || type !== 'management');
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status !== (may ? 201 : 400)) wrong.push(JSON.stringify({ type, permission, plainly, wanted: may, status }));
   }

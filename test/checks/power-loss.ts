@@ -2,8 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createExpectedState } from './expected-state.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { makeMemoryFolder } from './folder.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
 import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-disk.ts';
 import { type Recording, record } from './power-loss-record.ts';
@@ -64,7 +64,7 @@ async function replay(recording: Recording, answered: ReadonlySet<number>, image
 }
 
 async function fail(recording: Recording, images: number, random: () => number) {
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const disk = createCrashDisk(recording.database);
   const answered = new Set<number>();
   const counts = {
@@ -78,28 +78,24 @@ async function fail(recording: Recording, images: number, random: () => number) 
   };
   let first: string | undefined;
   let applied = 0;
-  try {
-    for (const { after, loss } of drawFailures(recording, images, random)) {
-      for (; applied < after; applied += 1) {
-        const event = recording.events[applied];
-        if (event?.kind === 'answer') answered.add(event.operation);
-        else if (event) disk.apply(event);
-      }
-      counts.images += 1;
-      if (disk.pending() > 0) counts.with_unsynced_changes += 1;
-      const where = `power lost after event ${after}, unsynced changes ${loss}`;
-      try {
-        const found = await replay(recording, answered, disk.fail(loss, random), folder.path);
-        if (found.first !== undefined) counts.images_with_loss += 1;
-        for (const kind of ['lost', 'undone', 'half'] as const) counts[kind] += found[kind];
-        if (found.first !== undefined) first ??= `${where}: ${found.first}`;
-      } catch (error) {
-        counts.not_opened += 1;
-        first ??= `${where}: ${String(error)}`;
-      }
+  for (const { after, loss } of drawFailures(recording, images, random)) {
+    for (; applied < after; applied += 1) {
+      const event = recording.events[applied];
+      if (event?.kind === 'answer') answered.add(event.operation);
+      else if (event) disk.apply(event);
     }
-  } finally {
-    folder.remove();
+    counts.images += 1;
+    if (disk.pending() > 0) counts.with_unsynced_changes += 1;
+    const where = `power lost after event ${after}, unsynced changes ${loss}`;
+    try {
+      const found = await replay(recording, answered, disk.fail(loss, random), folder.path);
+      if (found.first !== undefined) counts.images_with_loss += 1;
+      for (const kind of ['lost', 'undone', 'half'] as const) counts[kind] += found[kind];
+      if (found.first !== undefined) first ??= `${where}: ${found.first}`;
+    } catch (error) {
+      counts.not_opened += 1;
+      first ??= `${where}: ${String(error)}`;
+    }
   }
   const figures = {
     acknowledged: recording.operations.length,
@@ -112,25 +108,14 @@ async function fail(recording: Recording, images: number, random: () => number) 
   return figures;
 }
 
-async function run({ seed, quick }: CheckOptions) {
+async function run({ seed, quick }: CheckOptions, bin?: string) {
   const { images, ...workload } = SIZES[quick ? 'quick' : 'full'];
   const random = seededNumbers(seed);
-  return await fail(await record({ random, ...workload }), images, random);
+  return await fail(await record({ random, ...workload, ...(bin && { bin }) }), images, random);
 }
 
-/**
- * Patches the product so that it uses the default setting of better-sqlite3, which answers before a write is on the
- * disk.
- */
-async function control({ seed }: CheckOptions) {
-  const { images, ...workload } = SIZES.quick;
-  const random = seededNumbers(seed);
-  const product = patchProduct(SYNCED, '["synchronous","NORMAL",1]');
-  try {
-    return await fail(await record({ random, ...workload, bin: product.bin }), images, random);
-  } finally {
-    product.remove();
-  }
-}
+/** Runs a product with the default setting of better-sqlite3, which answers before a write is on the disk. */
+const control = ({ seed }: CheckOptions) =>
+  withPatch([SYNCED, '["synchronous","NORMAL",1]'], (bin) => run({ seed, quick: true }, bin));
 
-export const CHECK: Check = { number: 2, name: 'power loss', quick: true, run, control };
+export const CHECK: Check = { number: 2, name: 'power loss', quick: true, run: (options) => run(options), control };

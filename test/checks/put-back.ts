@@ -8,7 +8,8 @@ export interface KeptTable {
   readonly rows: readonly object[];
 }
 
-const TABLES = [
+/** The tables with records, in the order of writing. */
+export const TABLES = [
   'header',
   'slot',
   'tenant',
@@ -30,12 +31,10 @@ export const COUNTERS = `DELETE FROM counter WHERE tenant > 0;
      UNION ALL SELECT tenant, type, 0, 0, 0, created_at FROM tombstone) GROUP BY 1, 2, 4, 5;
   INSERT INTO counter SELECT tenant, 0, active_month, 0, 0, count(*), 0, '' FROM token GROUP BY 1, 3;`;
 
-export async function keepRows(file: string): Promise<readonly KeptTable[]> {
-  let kept: readonly KeptTable[] = [];
-  await tamperFile(file, (connection) => {
-    kept = TABLES.map((table) => ({ table, rows: connection.prepare<[], object>(`SELECT * FROM ${table}`).all() }));
-  });
-  return kept;
+export function keepRows(file: string): Promise<readonly KeptTable[]> {
+  return tamperFile(file, (connection) =>
+    TABLES.map((table) => ({ table, rows: connection.prepare<[], object>(`SELECT * FROM ${table}`).all() })),
+  );
 }
 
 /** Inserts a row into a table, column by column. */

@@ -6,9 +6,9 @@ import { composeVault } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { seededRandom } from '../fixed-world.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
-import { createCaller, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
-import { serveVault } from './served-vault.ts';
+import { makeMemoryFolder } from './folder.ts';
+import { createCaller, EVERYTHING, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
+import { startServedVault } from './served-vault.ts';
 
 const FULL = 1_000;
 const QUICK = 40;
@@ -180,23 +180,18 @@ async function rationed(index: number): Promise<void> {
 }
 
 async function run({ seed, quick }: CheckOptions) {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    const { remote, direct, everything, management } = vault;
-    const course = { targets: [remote, direct] as const, everything, management };
-    const names = Object.keys(RACES) as (keyof typeof RACES)[];
-    return await runRaces(course, quick ? QUICK : FULL, seed, names);
-  } finally {
-    await vault.close();
-  }
+  await using vault = await startServedVault();
+  const { remote, direct, everything, management } = vault;
+  const course = { targets: [remote, direct] as const, everything, management };
+  const names = Object.keys(RACES) as (keyof typeof RACES)[];
+  return await runRaces(course, quick ? QUICK : FULL, seed, names);
 }
 
 /** Runs the patches on a store that ignores revisions, so that updates must get lost. */
 async function control({ seed }: CheckOptions) {
   const random = seededRandom(`races ${seed}`);
   const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });
-  const folder = makeMemoryFolder();
+  using folder = makeMemoryFolder();
   const file = join(folder.path, 'vault.db');
   const store = await createStore(file, header);
   const replace = store.replaceToken.bind(store);
@@ -211,15 +206,12 @@ async function control({ seed }: CheckOptions) {
   const { application } = await vault.createTenant('control');
   const perform = createCaller(() => directClient(vault));
   const management = application.key ?? '';
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rules = [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions }];
-  const body = { name: 'everything', type: 'private', rules };
-  const everything = String((await perform(management, 'createApplication', { body })).body['key']);
+  const made = await perform(management, 'createApplication', { body: EVERYTHING });
+  const everything = String(made.body['key']);
   try {
     return await runRaces({ targets: [perform, perform], everything, management }, 20, seed, ['patches']);
   } finally {
     await vault.close();
-    folder.remove();
   }
 }
 

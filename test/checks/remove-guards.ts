@@ -1,5 +1,5 @@
-import { CheckFailure } from './check.ts';
-import { patchProduct } from './patched-product.ts';
+import { mustAllFail } from './check.ts';
+import { withPatch } from './patched-product.ts';
 
 /** A guard as the built product has it, the code without it, and the attack that must then succeed. */
 export type Guard = readonly [guard: string, without: string, attack: (bin: string) => unknown];
@@ -8,19 +8,12 @@ export type Guard = readonly [guard: string, without: string, attack: (bin: stri
  * Removes each guard from a copy of the product, as the control of a check. Rejects with a `CheckFailure` if every
  * attack succeeds, as it must, and resolves if one fails.
  */
-export async function removeGuards(guards: readonly Guard[]): Promise<void> {
-  const found: string[] = [];
-  for (const [guard, without, attack] of guards) {
-    const product = patchProduct(guard, without);
-    try {
-      await attack(product.bin);
-      return;
-    } catch (error) {
-      if (!(error instanceof CheckFailure)) throw error;
-      found.push(error.message);
-    } finally {
-      product.remove();
-    }
-  }
-  throw new CheckFailure(found.join('; '));
+export function removeGuards(guards: readonly Guard[]): Promise<void> {
+  return mustAllFail(
+    guards.map(
+      ([guard, without, attack]) =>
+        () =>
+          withPatch([guard, without], async (bin) => attack(bin)),
+    ),
+  );
 }

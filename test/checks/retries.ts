@@ -25,7 +25,7 @@ interface RetryOptions {
  */
 async function retries({ seed, creates, kills, keyed = true }: RetryOptions) {
   const random = seededNumbers(seed);
-  const vault = await serveVault();
+  await using vault = await serveVault();
   const figures = { creates, kills: 0, unanswered: 0, lost: 0, replayed: 0, in_progress: 0, tokens: 0 };
   const ids = new Map<number, string>();
   let restarted: Promise<unknown> = vault.start();
@@ -56,19 +56,15 @@ async function retries({ seed, creates, kills, keyed = true }: RetryOptions) {
     await vault.start();
   }
 
-  try {
-    await inParallel(creates, CLIENTS, async (index) => {
-      const reply = await send(index);
-      ids.set(index, String(reply?.body['id']));
-      if (reply?.replayed) figures.replayed += 1;
-      if (ids.size * (kills + 1) > (figures.kills + 1) * creates) restarted = restarted.then(kill);
-    });
-    await restarted;
-    await verify(vault, ids, figures);
-    return figures;
-  } finally {
-    await vault.close();
-  }
+  await inParallel(creates, CLIENTS, async (index) => {
+    const reply = await send(index);
+    ids.set(index, String(reply?.body['id']));
+    if (reply?.replayed) figures.replayed += 1;
+    if (ids.size * (kills + 1) > (figures.kills + 1) * creates) restarted = restarted.then(kill);
+  });
+  await restarted;
+  await verify(vault, ids, figures);
+  return figures;
 }
 
 async function verify(vault: ServedVault, ids: ReadonlyMap<number, string>, figures: Record<string, number>) {

@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { VAULT_BIN } from './daemon-process.ts';
 import { inParallel } from './perform.ts';
 import { countInFile, tenantKeyBytes } from './rotation-keys.ts';
 import { killRotations } from './rotation-kills.ts';
 import { startLoad } from './rotation-load.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 const CALLERS = 32;
 /** The number of tokens that one call reads back. */
 const PAGE = 100;
@@ -54,65 +53,61 @@ export interface RotationOptions {
  */
 export async function rotateUnderLoad(options: RotationOptions): Promise<RotationRun> {
   const { tokens, kills, beforeMs = 0, random, unfinished = false } = options;
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    const written = new Map<string, number>();
-    await inParallel(tokens, CALLERS, async (n) => {
-      const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
-      await vault.remote(vault.everything, 'createToken', { body });
-      written.set(body.id, n);
-    });
-    const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${vault.file}.key`)) } as const;
-    const first = await tenantKeyBytes(vault.file, credential);
+  await using vault = await serveVault();
+  await vault.start();
+  const written = new Map<string, number>();
+  await inParallel(tokens, CALLERS, async (n) => {
+    const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
+    await vault.remote(vault.everything, 'createToken', { body });
+    written.set(body.id, n);
+  });
+  const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${vault.file}.key`)) } as const;
+  const first = await tenantKeyBytes(vault.file, credential);
 
-    const load = startLoad(vault, { written, random });
-    // Wait until the daemon has emptied the log and Node has compiled the hot code.
-    await sleep(beforeMs / 2);
-    load.readsSince();
-    await sleep(beforeMs);
-    const before = load.readsSince();
-    const words = [VAULT, 'keys', 'rotate', '--yes', '--file', vault.file];
-    const spawnRotation = (...flags: readonly string[]) =>
-      spawn(process.execPath, [...words, ...flags], { stdio: 'ignore' });
-    const killed = await killRotations(spawnRotation, { kills, random });
-    load.readsSince();
-    const started = performance.now();
-    if (!unfinished) for (const flags of [['--indexes'], ['--indexes']]) await rotate(vault, flags);
-    const rotationMs = Math.round(performance.now() - started);
-    const during = load.readsSince();
-    await load.stop();
+  const load = startLoad(vault, { written, random });
+  // Wait until the daemon has emptied the log and Node has compiled the hot code.
+  await sleep(beforeMs / 2);
+  load.readsSince();
+  await sleep(beforeMs);
+  const before = load.readsSince();
+  const words = [VAULT_BIN, 'keys', 'rotate', '--yes', '--file', vault.file];
+  const spawnRotation = (...flags: readonly string[]) =>
+    spawn(process.execPath, [...words, ...flags], { stdio: 'ignore' });
+  const killed = await killRotations(spawnRotation, { kills, random });
+  load.readsSince();
+  const started = performance.now();
+  if (!unfinished) for (const flags of [['--indexes'], ['--indexes']]) await rotate(vault, flags);
+  const rotationMs = Math.round(performance.now() - started);
+  const during = load.readsSince();
+  await load.stop();
 
-    let lost = 0;
-    const acknowledged = [...written];
-    await inParallel(Math.ceil(acknowledged.length / PAGE), 2, async (page) => {
-      const asked = acknowledged.slice(page * PAGE, (page + 1) * PAGE);
-      const query = [`size=${PAGE}`, ...asked.map(([id]) => `id=${id}`)].join('&');
-      const { body } = await vault.remote(vault.everything, 'listTokens', { query });
-      const listed = (body['data'] ?? []) as readonly { readonly id: string; readonly data: unknown }[];
-      const found = new Map(listed.map(({ id, data }) => [id, data]));
-      for (const [id, data] of asked) if (found.get(id) !== data) lost += 1;
-    });
-    const doctor = JSON.parse(await vault.cli(['doctor'], '').catch(() => '{"ok":false}'));
-    const last = await tenantKeyBytes(vault.file, credential);
-    const old = first.flatMap(({ wrapped, unwrapped }) => [wrapped, unwrapped]);
-    return {
-      killed,
-      acknowledged: acknowledged.length,
-      refused: load.refused(),
-      firstRefusal: load.firstRefusal(),
-      lost,
-      doctorOk: doctor.ok,
-      keys: last.length,
-      oldKeysLeft: await countInFile(vault.file, old),
-      readP99Before: before.p99,
-      readP99During: during.p99,
-      readsDuring: during.reads,
-      rotationMs,
-    };
-  } finally {
-    await vault.close();
-  }
+  let lost = 0;
+  const acknowledged = [...written];
+  await inParallel(Math.ceil(acknowledged.length / PAGE), 2, async (page) => {
+    const asked = acknowledged.slice(page * PAGE, (page + 1) * PAGE);
+    const query = [`size=${PAGE}`, ...asked.map(([id]) => `id=${id}`)].join('&');
+    const { body } = await vault.remote(vault.everything, 'listTokens', { query });
+    const listed = (body['data'] ?? []) as readonly { readonly id: string; readonly data: unknown }[];
+    const found = new Map(listed.map(({ id, data }) => [id, data]));
+    for (const [id, data] of asked) if (found.get(id) !== data) lost += 1;
+  });
+  const doctor = JSON.parse(await vault.cli(['doctor'], '').catch(() => '{"ok":false}'));
+  const last = await tenantKeyBytes(vault.file, credential);
+  const old = first.flatMap(({ wrapped, unwrapped }) => [wrapped, unwrapped]);
+  return {
+    killed,
+    acknowledged: acknowledged.length,
+    refused: load.refused(),
+    firstRefusal: load.firstRefusal(),
+    lost,
+    doctorOk: doctor.ok,
+    keys: last.length,
+    oldKeysLeft: await countInFile(vault.file, old),
+    readP99Before: before.p99,
+    readP99During: during.p99,
+    readsDuring: during.reads,
+    rotationMs,
+  };
 }
 
 function rotate(vault: ServedVault, flags: readonly string[]): Promise<string> {

@@ -1,7 +1,7 @@
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { seededNumbers } from './perform.ts';
 import { type RotationRun, rotateUnderLoad } from './rotation-run.ts';
-import { serveVault } from './served-vault.ts';
+import { startServedVault } from './served-vault.ts';
 
 const SIZES = {
   quick: { tokens: 300, kills: 3 },
@@ -15,22 +15,17 @@ const MAX_SLOWER = 2;
  * Removes a slot while a daemon runs. Resolves to the exit code of a command with the removed key file, and to the
  * status of a request to the daemon.
  */
-async function removedSlotExit(): Promise<{ readonly exit: number; readonly served: number }> {
-  const vault = await serveVault();
-  try {
-    await vault.start();
-    const other = `${vault.file}.other`;
-    await vault.cli(['keys', 'add', '--new-key-file', other], '');
-    await vault.cli(['keys', 'remove', '--slot', '0', '--yes', '--key-file', other], '');
-    const exit = await vault.cli(['keys', 'list'], '').then(
-      () => 0,
-      (error: { readonly code: number }) => error.code,
-    );
-    const { status } = await vault.remote(vault.everything, 'listTokens');
-    return { exit, served: status };
-  } finally {
-    await vault.close();
-  }
+async function removedSlotExit() {
+  await using vault = await startServedVault();
+  const other = `${vault.file}.other`;
+  await vault.cli(['keys', 'add', '--new-key-file', other], '');
+  await vault.cli(['keys', 'remove', '--slot', '0', '--yes', '--key-file', other], '');
+  const exit = await vault.cli(['keys', 'list'], '').then(
+    () => 0,
+    (error: { readonly code: number }) => error.code,
+  );
+  const { status } = await vault.remote(vault.everything, 'listTokens');
+  return { exit, served: status };
 }
 
 function judge(run: RotationRun, least: number): void {

@@ -1,23 +1,16 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
-import { createCaller, type Perform } from './perform.ts';
+import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
+import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
-const MAX_START_MS = 30_000;
 const execute = promisify(execFile);
-
-/** The environment without `VAULT_` variables. */
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 export interface StartOptions {
   /** The limit on open descriptors (`ulimit -n`). */
@@ -31,7 +24,7 @@ export interface StartOptions {
 }
 
 /** A vault file in its own folder, and the built product on it. The processes end with this one at the latest. */
-export interface ServedVault {
+export interface ServedVault extends AsyncDisposable {
   readonly file: string;
   readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
@@ -51,60 +44,50 @@ export interface ServedVault {
   readonly direct: Perform;
   /** Runs a command on the file. Resolves to its standard output. Rejects unless it exits with 0. */
   cli(args: readonly string[], key: string): Promise<string>;
-  /** Ends the daemon and removes the folder. */
-  close(): Promise<void>;
 }
 
 /** Creates the vault. `everyFlags` are flags for Node in each process of the product. */
 export async function serveVault(everyFlags: readonly string[] = []): Promise<ServedVault> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const file = join(folder, 'vault.db');
-  const readyFile = join(folder, 'ready.json');
+  const folder = makeFolder();
+  const file = join(folder.path, 'vault.db');
   const clients: Client[] = [];
-  let daemon: ChildProcess | undefined;
+  let daemon: DaemonProcess | undefined;
   let remote: Client | undefined;
-  let url = '';
-  const cleanUp = () => {
-    daemon?.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  };
-  process.once('exit', cleanUp);
 
   async function cli(args: readonly string[], key: string): Promise<string> {
     const env = { ...ENVIRONMENT, VAULT_API_KEY: key, VAULT_FILE: file };
-    const { stdout } = await execute(process.execPath, [...everyFlags, VAULT, ...args], { env, maxBuffer: 2 ** 26 });
+    const { stdout } = await execute(process.execPath, [...everyFlags, VAULT_BIN, ...args], {
+      env,
+      maxBuffer: 2 ** 26,
+    });
     return stdout;
   }
 
-  async function start(options: StartOptions = {}): Promise<number> {
-    const { descriptors, flags = [], nodeFlags = [], bin = VAULT } = options;
-    rmSync(readyFile, { force: true });
+  async function start({ descriptors, flags = [], nodeFlags = [], bin }: StartOptions = {}): Promise<number> {
     const started = performance.now();
-    const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
-    const args = [...everyFlags, ...nodeFlags, bin, ...serve];
     // Sets the soft and the hard limit, because Node raises the soft limit to the hard limit.
-    const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
-    const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];
-    const child = spawn(command, words, { env: ENVIRONMENT, stdio: 'ignore' });
-    daemon = child;
-    while (!existsSync(readyFile)) {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error('the daemon did not start');
-      if (performance.now() - started > MAX_START_MS) throw new Error('the daemon was not ready in time');
-      await sleep(3);
-    }
-    url = JSON.parse(readFileSync(readyFile, 'utf8')).url;
-    remote = remoteClient({ url });
+    const limit = ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`];
+    daemon = await startServe({
+      readyFile: join(folder.path, 'ready.json'),
+      words: ['--file', file, ...flags],
+      nodeFlags: [...everyFlags, ...nodeFlags],
+      bin,
+      wrap: descriptors === undefined ? undefined : (line) => [...limit, ...line],
+      output: 'ignored',
+    });
+    remote = remoteClient({ url: daemon.url });
     clients.push(remote);
     return performance.now() - started;
   }
 
   async function kill(): Promise<void> {
-    const child = daemon;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill('SIGKILL');
-    await gone;
+    await daemon?.stop('SIGKILL');
     await remote?.close();
+  }
+
+  function running(): DaemonProcess {
+    if (daemon === undefined) throw new Error('the daemon is not running');
+    return daemon;
   }
 
   const made = JSON.parse(await cli(['init', '--file', file, '--key-file', `${file}.key`, '--output', 'json'], ''));
@@ -113,9 +96,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
   const direct = directClient(await openFileVault({ file, credential }));
   clients.push(direct);
   const onFile = createCaller(() => direct);
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-  const body = { name: 'everything', type: 'private', rules: [rule], can_create_expiring_applications: true };
+  const body = { ...EVERYTHING, can_create_expiring_applications: true };
   const everything = String((await onFile(management, 'createApplication', { body })).body['key']);
 
   return {
@@ -123,12 +104,9 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     management,
     everything,
     start,
-    url: () => url,
-    running: () => daemon?.pid !== undefined && daemon.exitCode === null && daemon.signalCode === null,
-    pid: () => {
-      if (daemon?.pid === undefined) throw new Error('the daemon is not running');
-      return daemon.pid;
-    },
+    url: () => running().url,
+    running: () => daemon !== undefined && daemon.child.exitCode === null && daemon.child.signalCode === null,
+    pid: () => running().pid,
     kill,
     remote: createCaller(() => {
       if (!remote) throw new Error('the daemon is not running');
@@ -136,11 +114,17 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     }),
     direct: onFile,
     cli,
-    close: async () => {
+    [Symbol.asyncDispose]: async () => {
       await kill();
       for (const client of clients) await client.close();
-      process.removeListener('exit', cleanUp);
-      cleanUp();
+      folder[Symbol.dispose]();
     },
   };
+}
+
+/** Creates a vault and starts a daemon on it. */
+export async function startServedVault(options?: StartOptions): Promise<ServedVault> {
+  const vault = await serveVault();
+  await vault.start(options);
+  return vault;
 }

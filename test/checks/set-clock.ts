@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 
 /**
  * A wall clock for other processes of the product. `set` puts it that many milliseconds ahead of the machine's, within
- * 20 milliseconds. The monotonic clock stays.
+ * 20 milliseconds. The monotonic clock stays. A bound function looks like that of Node, whose mocks the product avoids.
  */
 export function createSetClock(file: string): { readonly set: (ahead: number) => void; readonly nodeFlag: string } {
   const set = (ahead: number) => writeFileSync(file, String(ahead));
@@ -19,7 +19,7 @@ export function createSetClock(file: string): { readonly set: (ahead: number) =>
     setInterval(read, 10).unref();
     globalThis.Date = class extends RealDate {
       constructor(...parts) { super(...(parts.length === 0 ? [real() + ahead] : parts)); }
-      static now() { return real() + ahead; }
+      static now = (() => real() + ahead).bind();
     };`;
   return { set, nodeFlag: `--import=data:text/javascript,${encodeURIComponent(preload)}` };
 }

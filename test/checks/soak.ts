@@ -1,14 +1,16 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { type Check, CheckFailure, type CheckOptions, type Figures, mustAllFail } from './check.ts';
 import { createFastClock } from './fast-clock.ts';
+import { makeFolder } from './folder.ts';
+import { createKeepAlives } from './keep-alives.ts';
 import { builtText, patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { type ServedVault, serveVault, startServedVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
 import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
+import { readColumn } from './tamper-file.ts';
 
 const WORKERS = 8;
 const EVERY_MS = 1_000;
@@ -138,14 +140,8 @@ interface Upkeep {
 
 /** Counts the tokens that expired before `due`, which a sweep should have removed long ago. */
 async function overdueOf(file: string, due: number): Promise<number> {
-  const { default: Database } = await import('better-sqlite3');
-  const database = new Database(file, { fileMustExist: true, readonly: true });
-  try {
-    const overdue = database.prepare<[number], number>('SELECT count(*) FROM token WHERE expires_at < ?').pluck();
-    return overdue.get(due) ?? 0;
-  } finally {
-    database.close();
-  }
+  const [overdue] = await readColumn(file, 'SELECT count(*) FROM token WHERE expires_at < ?', due);
+  return Number(overdue);
 }
 
 interface Soaked {
@@ -185,71 +181,40 @@ function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
 
 async function run({ seed }: CheckOptions): Promise<Figures> {
   const { now, nodeFlag } = createFastClock(SPEED);
-  const vault = await serveVault([nodeFlag]);
-  const folder = mkdtempSync(join(tmpdir(), 'vault-soak-'));
-  try {
-    await vault.start({ nodeFlags: SETTLED_HEAP, flags: ['--log-file', join(folder, 'log')] });
-    let isEnded = false;
-    const begun = now();
-    const upkeep = keepUp(vault, folder, now, () => isEnded);
-    const soaked = await soak(vault, seed, FULL, { clock: { now, speed: SPEED } }).finally(() => {
-      isEnded = true;
-    });
-    const hours = Math.round((now() - begun) / 3_600_000);
-    const figures = { hours, ...judge(soaked, FULL), ...(await upkeep) };
-    const { ok, entries } = JSON.parse(await vault.cli(['audit', 'verify'], ''));
-    if (ok !== true) throw new CheckFailure('the audit does not verify', figures);
-    return { ...figures, entries };
-  } finally {
-    await vault.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await using vault = await serveVault([nodeFlag]);
+  using temporary = makeFolder();
+  const folder = temporary.path;
+  await vault.start({ nodeFlags: SETTLED_HEAP, flags: ['--log-file', join(folder, 'log')] });
+  let isEnded = false;
+  const begun = now();
+  const upkeep = keepUp(vault, folder, now, () => isEnded);
+  const soaked = await soak(vault, seed, FULL, { clock: { now, speed: SPEED } }).finally(() => {
+    isEnded = true;
+  });
+  const hours = Math.round((now() - begun) / 3_600_000);
+  const figures = { hours, ...judge(soaked, FULL), ...(await upkeep) };
+  const { ok, entries } = JSON.parse(await vault.cli(['audit', 'verify'], ''));
+  if (ok !== true) throw new CheckFailure('the audit does not verify', figures);
+  return { ...figures, entries };
 }
 
 /** Opens more connections before each sample, so that the daemon's descriptors grow. */
 async function leakDescriptors(seed: number): Promise<Figures> {
-  const { leakConnections } = await import('./idle-connections.ts');
-  const vault = await serveVault();
-  const leak = leakConnections(() => vault.url());
-  try {
-    await vault.start({ nodeFlags: SETTLED_HEAP });
-    return judge(await soak(vault, seed, QUICK, { besides: () => leak.open(10) }), {
-      settledAfter: 0,
-      mostSlope: Number.POSITIVE_INFINITY,
-    });
-  } finally {
-    leak.close();
-    await vault.close();
-  }
+  await using vault = await startServedVault({ nodeFlags: SETTLED_HEAP });
+  using idle = createKeepAlives(vault.url());
+  const soaked = await soak(vault, seed, QUICK, { besides: () => idle.open(10) });
+  return judge(soaked, { settledAfter: 0, mostSlope: Number.POSITIVE_INFINITY });
 }
 
 /** Makes the daemon keep 8 KiB of each request. Within a minute the heap itself varies by 10 to 20 MiB. */
 async function leakMemory(seed: number): Promise<Figures> {
-  const product = patchProduct(KEPT, KEEPING);
-  const vault = await serveVault();
-  try {
-    await vault.start({ nodeFlags: SETTLED_HEAP, bin: product.bin });
-    const soaked = await soak(vault, seed, SHORT);
-    const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
-    return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
-  } finally {
-    await vault.close();
-    product.remove();
-  }
+  using product = patchProduct(KEPT, KEEPING);
+  await using vault = await startServedVault({ nodeFlags: SETTLED_HEAP, bin: product.bin });
+  const soaked = await soak(vault, seed, SHORT);
+  const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
+  return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
 }
 
-/** Runs both leaks. Rejects with a `CheckFailure` when the check detects both. */
-async function control({ seed }: CheckOptions): Promise<Figures> {
-  const found: string[] = [];
-  for (const leak of [leakDescriptors, leakMemory]) {
-    try {
-      return await leak(seed);
-    } catch (error) {
-      if (!(error instanceof CheckFailure)) throw error;
-      found.push(error.message);
-    }
-  }
-  throw new CheckFailure(found.join('; '));
-}
+const control = ({ seed }: CheckOptions) => mustAllFail([() => leakDescriptors(seed), () => leakMemory(seed)]);
 
 export const CHECK: Check = { number: 13, name: 'soak', quick: false, runs: 'beside', run, control };

@@ -1,5 +1,5 @@
 /** The SQL in which the tables of the stores differ. */
-interface Dialect {
+export interface IndexDialect {
   /** Returns the blind index of the fingerprint of a token. */
   first(token: string): string;
   /** A blind index that no token has. */
@@ -8,14 +8,14 @@ interface Dialect {
   readonly sets: string;
 }
 
-const FILE: Dialect = {
+export const FILE: IndexDialect = {
   first: (token) => `substr((SELECT blinds FROM token WHERE token = ${token}), 1, 16)`,
   none: 'zeroblob(16)',
   sets: `UPDATE container_set SET (number, name) = (SELECT s.number, s.name FROM s WHERE s.number <> container_set.number)
     WHERE tenant = 1 AND number IN (SELECT number FROM s);`,
 };
 
-export const STORE: Dialect = {
+export const STORE: IndexDialect = {
   first: (token) => `(SELECT blinds[1] FROM token WHERE token = ${token})`,
   none: "'00000000-0000-0000-0000-000000000000'::uuid",
   sets: `CREATE TEMP TABLE m AS SELECT number, containers FROM container_set WHERE tenant = 1;
@@ -27,7 +27,7 @@ export const STORE: Dialect = {
  * Returns edits to a vault without its key after which its indexes find the token `two` by values of the token `one`.
  * Both are tokens of the first tenant, with other containers in numbered sets and other values.
  */
-export function swappedIndex(one: string, two: string, { first, none, sets }: Dialect = FILE) {
+export function swappedIndex(one: string, two: string, { first, none, sets }: IndexDialect = FILE) {
   const [ONE, TWO] = [one, two].map((id) => `(SELECT token FROM token WHERE tenant = 1 AND id = '${id}')`) as [
     string,
     string,

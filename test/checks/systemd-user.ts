@@ -250,7 +250,7 @@ export const CHECK: Check = {
   run: () => runCommands(VAULT),
   /** The files that root makes belong to root. */
   async control() {
-    const product = patchProduct(OWNED, 'getuid?.()===-1)return lstatSync');
+    using product = patchProduct(OWNED, 'getuid?.()===-1)return lstatSync');
     chmodSync(product.folder, 0o755);
     try {
       return await runCommands(product.bin);
@@ -258,8 +258,6 @@ export const CHECK: Check = {
       // The service cannot open the file that root restored.
       if (String(error).includes('vault.db cannot be written')) throw error;
       throw new Error('the control fails for another reason', { cause: error });
-    } finally {
-      product.remove();
     }
   },
 };

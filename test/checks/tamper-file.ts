@@ -1,11 +1,29 @@
 import { connect } from '../../src/store/sqlite/file/connect.ts';
 import { type Connection, loadDriver } from '../../src/store/sqlite/file/driver.ts';
 
-/** Alters a closed file without its key. */
-export async function tamperFile(file: string, change: (connection: Connection) => void): Promise<void> {
+/** Alters or reads a closed file without its key. Resolves to the result of `work`. */
+export async function tamperFile<T>(file: string, work: (connection: Connection) => T): Promise<T> {
   const connection = connect(await loadDriver(), file);
   try {
-    change(connection);
+    return work(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Resolves to the only column of a query on a file that a vault may have open. */
+export async function readColumn(
+  file: string,
+  sql: string,
+  ...values: readonly unknown[]
+): Promise<readonly unknown[]> {
+  const Database = await loadDriver();
+  const connection = new Database(file, { fileMustExist: true, readonly: true });
+  try {
+    return connection
+      .prepare<unknown[]>(sql)
+      .pluck()
+      .all(...values);
   } finally {
     connection.close();
   }

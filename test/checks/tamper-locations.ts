@@ -6,7 +6,6 @@ import type { VaultLocation } from '../../src/vault/location.ts';
 import { createVault, type Vault } from '../../src/vault/vault.ts';
 import { type KeptTable, keepRows, putBack } from './put-back.ts';
 import { tamperFile } from './tamper-file.ts';
-import { copyFrom } from './tamper-foreign.ts';
 
 /** The locations of the vaults of a check, in files or databases. A location is known by its name. */
 export interface TamperLocations {
@@ -29,6 +28,8 @@ export interface TamperLocations {
   remove(name: string): Promise<void>;
   /** Runs SQL on a closed vault, without its key. `other` names another vault, whose tables the SQL calls `other`. */
   alter(name: string, sql: string, other?: string): Promise<void>;
+  /** Resolves to the rows of a query on a closed vault. */
+  query(name: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Keeps the rows of a closed vault, for `putBack` in this location or a later copy of it. */
   keep(name: string): Promise<readonly KeptTable[]>;
   /** Restores older rows of these tables and their counters. Default: of all tables. */
@@ -57,9 +58,10 @@ export const FILE_LOCATIONS: TamperLocations = {
   alter: (file, sql, other) =>
     tamperFile(file, (connection) => {
       connection.exec('PRAGMA foreign_keys = OFF');
-      if (other === undefined) connection.exec(sql);
-      else copyFrom(connection, other, sql);
+      if (other !== undefined) connection.prepare<[string]>('ATTACH ? AS other').run(other);
+      connection.exec(sql);
     }),
+  query: (file, sql) => tamperFile(file, (connection) => connection.prepare<[], Record<string, unknown>>(sql).all()),
   keep: keepRows,
   putBack,
 };

@@ -1,16 +1,14 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import type { CheckReport } from '../../src/vault/checks/check-vault.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openVaultAt } from '../../src/vault/location.ts';
+import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import type { TamperLocations } from './tamper-locations.ts';
 import { codeOf, judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
-
-const VAULT = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 /** The result of altering the vault. */
 export interface Tampered {
@@ -144,9 +142,10 @@ async function askCommandLine(
 }
 
 function exitOf(words: readonly string[], apiKey = ''): Promise<number> {
-  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_'));
-  const env = { ...Object.fromEntries(own), VAULT_API_KEY: apiKey };
+  const env = { ...ENVIRONMENT, VAULT_API_KEY: apiKey };
   return new Promise((resolve) => {
-    execFile(process.execPath, [VAULT, ...words], { env }, (error) => resolve(error ? Number(error.code ?? -1) : 0));
+    execFile(process.execPath, [VAULT_BIN, ...words], { env }, (error) =>
+      resolve(error ? Number(error.code ?? -1) : 0),
+    );
   });
 }

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { startDaemon } from './daemon-process.ts';
-import { builtText, patchProduct } from './patched-product.ts';
+import { makeFolder } from './folder.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { tamperFile } from './tamper-file.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -17,21 +16,20 @@ const TRIGGER = `CREATE TABLE loot (full BLOB);
 /** How many creates run at a time. Several start the writer thread, which then writes all tokens. */
 const WRITERS = { main_thread: 1, writer_thread: 12 } as const;
 
-/** The guard in the built product, and its removal. */
+/** The guard in the built product. */
 const GUARD = builtText('this.#isAltered)throw');
-const NO_GUARD = 'false)throw';
 
 /**
  * Adds a trigger to the file of a running daemon, and creates tokens. Resolves to the number of rows that the trigger
  * copied, and to the statuses of the creates, a read and `/readyz`.
  */
 async function plantTrigger(writers: number, bin?: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const vault = await makeVaultFile(folder);
-  const daemon = await startDaemon({
+  using folder = makeFolder();
+  const vault = await makeVaultFile(folder.path);
+  await using daemon = await startDaemon({
     file: vault.file,
-    readyFile: join(folder, 'ready.json'),
-    ...(bin !== undefined && { bin }),
+    readyFile: join(folder.path, 'ready.json'),
+    bin,
   });
   const call = async (path: string, body?: object) => {
     const headers = { 'SVC-API-KEY': vault.everything, 'Content-Type': 'application/json' };
@@ -41,30 +39,24 @@ async function plantTrigger(writers: number, bin?: string) {
   const create = (id: string) => call('/tokens', { id, type: 'token', data: id, expires_at: '2099-01-01T00:00:00Z' });
   const createAll = (name: string) =>
     Promise.all(Array.from({ length: writers }, (_, at) => create(`${name}-token-${at}`)));
-  try {
-    for (const name of ['first', 'second']) {
-      const made = await createAll(name);
-      if (made.some((status) => status !== 201)) throw new Error(`before the attack: ${made}`);
-    }
-    await tamperFile(vault.file, (connection) => void connection.exec(TRIGGER));
-    const creates = await createAll('after');
-    const [read, ready] = [await call('/tokens/first-token-0'), await call('/readyz')];
-    let copied = -1;
-    await tamperFile(vault.file, (connection) => {
-      copied = Number(connection.prepare('SELECT count(*) FROM loot').pluck().get());
-    });
-    return { copied, creates: new Set(creates), read, ready };
-  } finally {
-    await daemon.stop('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+  for (const name of ['first', 'second']) {
+    const made = await createAll(name);
+    if (made.some((status) => status !== 201)) throw new Error(`before the attack: ${made}`);
   }
+  await tamperFile(vault.file, (connection) => void connection.exec(TRIGGER));
+  const creates = await createAll('after');
+  const [read, ready] = [await call('/tokens/first-token-0'), await call('/readyz')];
+  let copied = -1;
+  await tamperFile(vault.file, (connection) => {
+    copied = Number(connection.prepare('SELECT count(*) FROM loot').pluck().get());
+  });
+  return { copied, creates: new Set(creates), read, ready };
 }
 
 /** Rejects with a `CheckFailure` if a running daemon runs a trigger, or if a daemon without the guard does not. */
 export async function plantTriggers(): Promise<Readonly<Record<string, number>>> {
-  const unguarded = patchProduct(GUARD, NO_GUARD);
   let refused = 0;
-  try {
+  await withPatch([GUARD, 'false)throw'], async (bin) => {
     for (const [name, writers] of Object.entries(WRITERS)) {
       const { copied, creates, read, ready } = await plantTrigger(writers);
       const found = `${name}: ${copied} rows copied, creates ${[...creates]}, read ${read}, /readyz ${ready}`;
@@ -72,11 +64,9 @@ export async function plantTriggers(): Promise<Readonly<Record<string, number>>>
         throw new CheckFailure(`a trigger planted in an open file, ${found}`);
       }
       refused += writers;
-      const { copied: stolen } = await plantTrigger(writers, unguarded.bin);
+      const { copied: stolen } = await plantTrigger(writers, bin);
       if (stolen !== writers) throw new Error(`without the guard the trigger copies ${stolen} of ${writers} rows`);
     }
-  } finally {
-    unguarded.remove();
-  }
+  });
   return { refused_after_trigger: refused };
 }

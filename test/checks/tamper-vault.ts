@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVaultAt } from '../../src/vault/location.ts';
+import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
 import type { ActingKeys } from './put-back.ts';
 import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
@@ -17,7 +17,7 @@ const rule = (transform: string, permissions: readonly string[], container = '/'
 };
 
 /** A closed vault with two tenants and rows in every table. */
-export interface TamperVault extends ActingKeys {
+export interface TamperVault extends ActingKeys, Disposable {
   readonly folder: string;
   readonly locations: TamperLocations;
   /** The name of the vault's location. */
@@ -34,7 +34,6 @@ export interface TamperVault extends ActingKeys {
   readonly readers: readonly string[];
   readonly managers: readonly string[];
   readonly tokens: readonly string[];
-  remove(): void;
 }
 
 /**
@@ -42,9 +41,7 @@ export interface TamperVault extends ActingKeys {
  * seed sets the key and the data.
  */
 export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS): Promise<TamperVault> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-tamper-'));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   const name = locations.nameIn(folder, `sound${seed}`);
   const keyFile = join(folder, 'vault.key');
   const key = new Uint8Array(32).map((_, at) => (seed * 31 + at * 7) % 251);
@@ -123,9 +120,6 @@ export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS):
     readers: [...readers, foreign],
     managers: [management, other],
     tokens: ['token-0', 'token-1', 'token-2', 'token-3', 'card', 'ssn', 'ends', 'gone', 'gone-too'],
-    remove: () => {
-      process.removeListener('exit', remove);
-      remove();
-    },
+    [Symbol.dispose]: remove,
   };
 }

@@ -7,15 +7,15 @@ import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { LAUNDERINGS, launder } from './launder.ts';
 import { createCaller, seededNumbers } from './perform.ts';
 import { type ActingKeys, ROLLBACKS } from './put-back.ts';
-import { swappedIndex } from './swapped-index.ts';
-import { TAMPER_COLUMNS } from './tamper-columns.ts';
+import { ABSURD_COSTS, setSlotCost } from './slot-costs.ts';
 import { TAMPER_EDITS } from './tamper-edits.ts';
 import { tamperFile } from './tamper-file.ts';
-import { ABSURD_COSTS, FOREIGN_EDITS, setSlotCost } from './tamper-foreign.ts';
+import { FILE_TABLES } from './tamper-file-table.ts';
 import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
 import { applicationsIn, type Replies, readEverything } from './tamper-reads.ts';
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
 import { plantTriggers } from './tamper-running.ts';
+import { type TamperTables, tableEdits } from './tamper-table.ts';
 import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
 
 const PASSPHRASE_SLOT = 1;
@@ -34,15 +34,17 @@ export interface TamperSubject {
   readonly sample: number;
   /** Whether a full run runs the command line for each edit, or as seldom as a quick run. */
   readonly isCliRare?: boolean;
-  /** Resolves to the edits of a vault, some of which copy rows of another vault. */
-  edits(vault: TamperVault, other: TamperVault): Promise<readonly TamperCase[]>;
-  /** SQL that cuts the last entry from the end of the audit. */
-  readonly cutTail: string;
+  readonly tables: TamperTables;
+  /** Further edits, with the findings that doctor must report. */
+  readonly edits?: readonly TamperCase[];
   /** SQL after which a file seems to have made more commits. */
   readonly countOn?: string;
   /** Runs further checks, and resolves to their figures. */
   further?(vault: TamperVault): Promise<Readonly<Record<string, number>>>;
 }
+
+/** Cuts the last entry from the end of the audit. */
+const CUT_TAIL = 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)';
 
 const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
   name,
@@ -51,8 +53,6 @@ const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
 
 const ownEdits: readonly TamperCase[] = [
   ...Object.entries(TAMPER_EDITS).map(([name, [sql, , , finding]]) => ({ ...asSql([name, sql]), finding })),
-  ...Object.entries(TAMPER_COLUMNS).map(asSql),
-  ...Object.entries(swappedIndex('ssn', 'card')).map(asSql),
   ...Object.entries(ABSURD_COSTS).map(([name, cost]) => ({
     name: `a slot that asks for ${name}`,
     alter: (file: string) => tamperFile(file, (connection) => setSlotCost(connection, PASSPHRASE_SLOT, cost)),
@@ -62,15 +62,9 @@ const ownEdits: readonly TamperCase[] = [
 const FILE_SUBJECT: TamperSubject = {
   locations: FILE_LOCATIONS,
   minEdits: 40,
-  sample: 3,
-  edits: async (_vault, other) => [
-    ...ownEdits,
-    ...Object.entries(FOREIGN_EDITS).map(([name, sql]) => ({
-      name,
-      alter: (file: string) => FILE_LOCATIONS.alter(file, sql, other.name),
-    })),
-  ],
-  cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
+  sample: 5,
+  tables: FILE_TABLES,
+  edits: ownEdits,
   countOn: 'UPDATE counter SET count = count + 100 WHERE tenant = 0',
   further: async (vault) => ({ ...(await refuseCosts(vault)), ...(await plantTriggers()) }),
 };
@@ -111,7 +105,7 @@ const keysOf = ({ apiKey, management }: TamperVault): ActingKeys => ({ apiKey, m
  * Returns cases that restore older rows: one kind of row at a time, and all rows at once, which only an anchor reveals.
  */
 async function rollbacks(
-  { cutTail, countOn }: TamperSubject,
+  { countOn }: TamperSubject,
   vault: TamperVault,
   sound: Replies,
   applications: readonly string[],
@@ -144,7 +138,7 @@ async function rollbacks(
     anchor,
     alter: async (altered) => {
       await locations.copy(anchored, altered);
-      await locations.alter(altered, cutTail);
+      await locations.alter(altered, CUT_TAIL);
     },
   });
   if (countOn === undefined) return cases;
@@ -206,35 +200,31 @@ interface TamperOptions extends CheckOptions {
 /** Alters copies of a vault. Resolves to the figures. Rejects with a `CheckFailure`. */
 export async function tamper({ seed, quick, subject, edits }: TamperOptions): Promise<Record<string, number | string>> {
   const { locations } = subject;
-  const vault = await makeTamperVault(seed, locations);
-  const other = await makeTamperVault(seed + 1, locations);
+  using vault = await makeTamperVault(seed, locations);
+  using other = await makeTamperVault(seed + 1, locations);
   const results: Tampered[] = [];
-  try {
-    const applications = applicationsIn(await soundReplies(vault, []));
-    const sound = await soundReplies(vault, applications);
-    const cases = edits ?? [
-      ...(await subject.edits(vault, other)),
-      ...(await rollbacks(subject, vault, sound, applications)),
-      { name: 'another vault’s file', alter: (name: string) => locations.copy(other.name, name) },
-    ];
-    const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * subject.sample) : undefined;
-    const chosen = cases.filter((_, index) => sample === undefined || index % subject.sample === sample);
-    for (const [index, each] of chosen.entries()) {
-      const cli = index % CLI_EVERY === 0 || !(quick || subject.isCliRare);
-      results.push(await tamperOnce(vault, sound, applications, each, { cli }));
-    }
-    const further = edits === undefined ? await subject.further?.(vault) : {};
-    const laundered = edits === undefined ? await launderings(vault) : [];
-    results.push(...laundered);
-    const figures = { ...figuresOf(results), ...further };
-    const [wrong] = results.flatMap((result) => result.wrong);
-    if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);
-    if (edits === undefined && results.length < subject.minEdits) throw new CheckFailure('too few edits', figures);
-    return figures;
-  } finally {
-    vault.remove();
-    other.remove();
+  const applications = applicationsIn(await soundReplies(vault, []));
+  const sound = await soundReplies(vault, applications);
+  const cases = edits ?? [
+    ...(subject.edits ?? []),
+    ...(await tableEdits(subject.tables, vault, other)),
+    ...(await rollbacks(subject, vault, sound, applications)),
+    { name: 'another vault’s file', alter: (name: string) => locations.copy(other.name, name) },
+  ];
+  const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * subject.sample) : undefined;
+  const chosen = cases.filter((_, index) => sample === undefined || index % subject.sample === sample);
+  for (const [index, each] of chosen.entries()) {
+    const cli = index % CLI_EVERY === 0 || !(quick || subject.isCliRare);
+    results.push(await tamperOnce(vault, sound, applications, each, { cli }));
   }
+  const further = edits === undefined ? await subject.further?.(vault) : {};
+  const laundered = edits === undefined ? await launderings(vault) : [];
+  results.push(...laundered);
+  const figures = { ...figuresOf(results), ...further };
+  const [wrong] = results.flatMap((result) => result.wrong);
+  if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);
+  if (edits === undefined && results.length < subject.minEdits) throw new CheckFailure('too few edits', figures);
+  return figures;
 }
 
 /** Counts the edits, and lists them by the step that detected them first. */

@@ -7,7 +7,7 @@ import { composeVault } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
-import { makeMemoryFolder } from './memory-folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import { callOf } from './permission-fixture.ts';
 import { ALIKE, randomPatch, UNLIKE } from './unread-patches.ts';
@@ -82,7 +82,7 @@ async function openVault(clock: SteppingClock, callers: readonly object[]) {
       const entries: object[] = [];
       for await (const { sequence, at, event } of walkAudit({ store, keyring })) entries.push({ sequence, at, event });
       await vault.close();
-      folder.remove();
+      folder[Symbol.dispose]();
       return entries;
     },
   };

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { createVault, openFileVault } from '../../src/vault/vault.ts';
-import { createCaller, type Perform } from './perform.ts';
+import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
 /** A closed vault file and its keys. */
 export interface VaultFile {
@@ -22,10 +22,8 @@ export async function makeVaultFile(folder: string): Promise<VaultFile> {
   writeFileSync(keyFile, credential.key, { mode: 0o600 });
   const { vault, application } = await createVault({ file, credential, tenantName: 'default' });
   const client = directClient(vault);
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-  const body = { name: 'everything', type: 'private', rules: [rule] };
-  const { status, body: made } = await createCaller(() => client)(application.key ?? '', 'createApplication', { body });
+  const perform = createCaller(() => client);
+  const { status, body: made } = await perform(application.key ?? '', 'createApplication', { body: EVERYTHING });
   await client.close();
   if (status !== 201) throw new Error(`the application was answered ${status}`);
   return { file, keyFile, credential, everything: String(made['key']) };

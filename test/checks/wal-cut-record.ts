@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { remoteClient } from '../../src/client/remote.ts';
-import { type DaemonProcess, startDaemon } from './daemon-process.ts';
+import { startDaemon } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
-import { makePagesSmall } from './wal-cut-rows.ts';
+import { createCutRows, makePagesSmall } from './wal-cut-rows.ts';
 import { type LogLayout, readLogLayout } from './wal-frames.ts';
 
 /** Milliseconds to wait for the anchor, which the daemon writes once a second. */
@@ -27,9 +27,11 @@ export type Tokens = ReadonlyMap<string, number>;
 export interface RecordedLog extends LogLayout, Pick<VaultFile, 'credential' | 'everything'> {
   readonly database: Buffer;
   readonly log: Buffer;
-  /** The tokens before the first commit and after each commit. */
+  /** The ends of the commits of writes. Others write the index of the log. */
+  readonly writeEnds: readonly number[];
+  /** The tokens before the first write and after each write. */
   readonly states: readonly Tokens[];
-  /** Anchors, by the number of commits made before. */
+  /** Anchors, by the number of writes made before. */
   readonly anchors: ReadonlyMap<number, string>;
 }
 
@@ -39,35 +41,36 @@ export async function recordLog(
   anchoredAt: readonly number[],
   random: () => number,
 ): Promise<RecordedLog> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  const anchor = join(folder, 'anchor');
-  let daemon: DaemonProcess | undefined;
-  try {
-    const { file, keyFile: _, ...keys } = await makeVaultFile(folder);
-    await makePagesSmall(file);
-    daemon = await startDaemon({ file, readyFile: join(folder, 'ready.json'), flags: ['--anchor', anchor] });
-    const release = await holdLog(file);
-    const states: Tokens[] = [new Map()];
-    const anchors = new Map<number, string>();
-    const write = writer(daemon.url, keys.everything, random);
-    for (let count = 1; count <= commits; count += 1) {
-      states.push(await write(count, states.at(-1) ?? new Map()));
-      if (!anchoredAt.includes(count)) continue;
-      await sleep(ANCHOR_MS);
-      anchors.set(count, readFileSync(anchor, 'utf8'));
-    }
-    await daemon.stop('SIGKILL');
-    const [database, log] = [readFileSync(file), readFileSync(`${file}-wal`)];
-    release();
-    const layout = readLogLayout(log);
-    if (layout.commitEnds.length !== commits) {
-      throw new Error(`${commits} writes made ${layout.commitEnds.length} commits: which holds which is not known`);
-    }
-    return { ...keys, ...layout, database, log, states, anchors };
-  } finally {
-    await daemon?.stop('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+  using folder = makeFolder();
+  const anchor = join(folder.path, 'anchor');
+  const { file, keyFile: _, ...keys } = await makeVaultFile(folder.path);
+  await makePagesSmall(file);
+  await using daemon = await startDaemon({
+    file,
+    readyFile: join(folder.path, 'ready.json'),
+    flags: ['--anchor', anchor],
+  });
+  const release = await holdLog(file);
+  const states: Tokens[] = [new Map()];
+  const anchors = new Map<number, string>();
+  const write = writer(daemon.url, keys.everything, random);
+  for (let count = 1; count <= commits; count += 1) {
+    states.push(await write(count, states.at(-1) ?? new Map()));
+    if (!anchoredAt.includes(count)) continue;
+    await sleep(ANCHOR_MS);
+    anchors.set(count, readFileSync(anchor, 'utf8'));
   }
+  await daemon.stop('SIGKILL');
+  const [database, log] = [readFileSync(file), readFileSync(`${file}-wal`)];
+  release();
+  const layout = readLogLayout(log);
+  const heads = await createCutRows(folder.path, { database, log }, 'SELECT max(sequence) FROM audit');
+  const ends = [0, ...layout.commitEnds].toReversed().map((end) => ({ end, head: heads.at(end) }));
+  const writeEnds = ends
+    .filter(({ head }, at) => at < ends.length - 1 && head !== ends[at + 1]?.head)
+    .map(({ end }) => end);
+  if (writeEnds.length !== commits) throw new Error(`${commits} writes made ${writeEnds.length} commits`);
+  return { ...keys, ...layout, writeEnds: writeEnds.toReversed(), database, log, states, anchors };
 }
 
 /**

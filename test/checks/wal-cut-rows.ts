@@ -5,7 +5,7 @@ import { type Connection, type Driver, loadDriver } from '../../src/store/sqlite
 
 /** Reads a database whose log is cut. */
 export interface CutRows {
-  /** Returns all rows of all tables as one text. `length` must not exceed that of the previous call. */
+  /** Returns the result of the query, by default all rows of all tables as one text. `length` must not exceed that of the previous call. */
   at(length: number): string;
 }
 
@@ -13,16 +13,20 @@ export interface CutRows {
  * Creates a copy whose log is cut shorter and shorter. Each read opens the copy read-only, so that closing it copies
  * nothing from the log into the database.
  */
-export async function createCutRows(folder: string, database: Buffer, log: Buffer): Promise<CutRows> {
+export async function createCutRows(
+  folder: string,
+  { database, log }: { readonly database: Buffer; readonly log: Buffer },
+  query?: string,
+): Promise<CutRows> {
   const Database = await loadDriver();
   const file = join(folder, 'rows.db');
   writeFileSync(file, database, { mode: 0o600 });
   writeFileSync(`${file}-wal`, log, { mode: 0o600 });
-  const everything = read(Database, file, queryOfAll);
+  const asked = query ?? read(Database, file, queryOfAll);
   return {
     at(length) {
       truncateSync(`${file}-wal`, length);
-      return read(Database, file, (connection) => connection.prepare<[], string>(everything).pluck().get() ?? '');
+      return read(Database, file, (connection) => String(connection.prepare<[]>(asked).pluck().get()));
     },
   };
 }

@@ -11,7 +11,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export interface TestServer {
+/** It is stopped where it is disposed. */
+export interface TestServer extends AsyncDisposable {
   readonly port: number;
   /** The folder of its Unix socket. */
   readonly folder: string;
@@ -97,6 +98,10 @@ export async function startPostgres({
       };
     };
     let end = await launch();
+    const stop = async () => {
+      await end();
+      await rm(folder, { recursive: true, force: true });
+    };
     const pid = async () => Number((await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
     return {
       port,
@@ -118,10 +123,8 @@ export async function startPostgres({
           }
         }
       },
-      async stop() {
-        await end();
-        await rm(folder, { recursive: true, force: true });
-      },
+      stop,
+      [Symbol.asyncDispose]: stop,
     };
   } catch (cause) {
     await rm(folder, { recursive: true, force: true });

@@ -31,11 +31,9 @@ export interface Frozen {
   readonly answers: readonly FrozenAnswer[];
 }
 
-/** A copy of a frozen file with its key files in a new folder. */
+/** A copy of a frozen file in a new folder. */
 export interface ThawedVault extends Frozen {
   readonly file: string;
-  readonly keyFile: string;
-  readonly passphraseFile: string;
   remove(): void;
 }
 
@@ -46,13 +44,9 @@ export function frozenFormats(): readonly number[] {
 }
 
 /** Copies a frozen file. `change` may alter the copy. */
-export function thaw(
-  format: number,
-  change: (bytes: Buffer, frozen: Frozen) => Buffer = (bytes) => bytes,
-): ThawedVault {
+export function thaw(format: number, change = (bytes: Buffer): Buffer => bytes): ThawedVault {
   const folder = mkdtempSync(join(tmpdir(), 'vault-frozen-'));
-  const [file, keyFile, passphraseFile] = ['vault.db', 'key', 'passphrase'].map((name) => join(folder, name));
-  if (!file || !keyFile || !passphraseFile) throw new Error('unreachable');
+  const file = join(folder, 'vault.db');
   const lines = readFileSync(join(FOLDER, `format-${format}.jsonl`), 'utf8')
     .trimEnd()
     .split('\n');
@@ -61,10 +55,8 @@ export function thaw(
   copyFileSync(join(FOLDER, `format-${format}.vault`), file);
   // Restrict the mode: a checkout may have created the file with any.
   chmodSync(file, 0o600);
-  writeFileSync(file, change(readFileSync(file), frozen));
-  writeFileSync(keyFile, Buffer.from(frozen.key_file, 'hex'), { mode: 0o600 });
-  writeFileSync(passphraseFile, frozen.passphrase, { mode: 0o600 });
-  return { ...frozen, file, keyFile, passphraseFile, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  writeFileSync(file, change(readFileSync(file)));
+  return { ...frozen, file, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 /**

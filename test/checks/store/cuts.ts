@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CUTS, type CutProxy, startCutProxy } from '../../postgres/cut-proxy.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { seededNumbers } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -57,20 +57,12 @@ async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'd
   }
 }
 
-/** Runs a product that repeats a lost write without asking whether it was committed. */
-async function repeatBlindly(options: CheckOptions) {
-  const { bin, remove } = patchProduct(ASKS, 'true', [LOOKS_AGAIN, 'false?']);
-  try {
-    return await cut({ ...options, quick: true }, { bin });
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 22,
   name: 'cut connections',
   quick: true,
   run: (options) => cut(options),
-  control: repeatBlindly,
+  /** Runs a product that repeats a lost write without asking whether it was committed. */
+  control: (options) =>
+    withPatch([ASKS, 'true', [LOOKS_AGAIN, 'false?']], (bin) => cut({ ...options, quick: true }, { bin })),
 };

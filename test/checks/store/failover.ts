@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startCutProxy } from '../../postgres/cut-proxy.ts';
 import { freePort, startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
@@ -127,13 +127,7 @@ async function run(options: CheckOptions) {
 }
 
 /** Runs a product that replaces an anchor which names lost commits. */
-async function replaceAnchor(options: CheckOptions) {
-  const { bin, remove } = patchProduct(KEEPS, '(await writeAnchorFile(path,text)');
-  try {
-    return await failOver(options, bin);
-  } finally {
-    remove();
-  }
-}
+const control = (options: CheckOptions) =>
+  withPatch([KEEPS, '(await writeAnchorFile(path,text)'], (bin) => failOver(options, bin));
 
-export const CHECK: Check = { number: 26, name: 'failover with loss', quick: true, run, control: replaceAnchor };
+export const CHECK: Check = { number: 26, name: 'failover with loss', quick: true, run, control };

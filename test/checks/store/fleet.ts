@@ -1,23 +1,19 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { remoteClient } from '../../../src/client/remote.ts';
 import type { Client } from '../../../src/contract/call.ts';
 import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
-import { VAULT_BIN } from '../daemon-process.ts';
-import { createCaller, type Perform } from '../perform.ts';
+import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from '../daemon-process.ts';
+import { createCaller, EVERYTHING, type Perform } from '../perform.ts';
 
 const execute = promisify(execFile);
-const MAX_START_MS = 30_000;
 const MAX_EXIT_MS = 10_000;
-const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 export interface FleetOptions {
   readonly daemons: number;
@@ -38,7 +34,7 @@ export interface FleetOptions {
 }
 
 /** Several daemons on one PostgreSQL server of their own. All end with this process at the latest. */
-export interface Fleet {
+export interface Fleet extends AsyncDisposable {
   readonly server: TestServer;
   /** The URL of the store at the server itself. */
   readonly store: string;
@@ -74,7 +70,7 @@ export async function startFleet({
   daemons,
   settings = {},
   onLog,
-  bin = VAULT_BIN,
+  bin,
   portOf,
   secondPort,
   flags = () => [],
@@ -98,45 +94,28 @@ export async function startFleet({
     weakPassphrase: false,
   });
   const management = application.key ?? '';
-  const children: (ChildProcess | undefined)[] = [];
+  /** The running daemons, and further commands. */
+  const running: (DaemonProcess | undefined)[] = [];
+  const children: ChildProcess[] = [];
   const clients: (Client | undefined)[] = [];
-  const urls: string[] = [];
-  const errors: string[] = [];
-  const env = { ...ENVIRONMENT, PGPASSWORD: 'unused', VAULT_KEY_FILE: keyFile };
+  const own = { PGPASSWORD: 'unused', VAULT_KEY_FILE: keyFile };
+  const env = { ...ENVIRONMENT, ...own };
   const cleanUp = () => {
-    for (const child of children) child?.kill('SIGKILL');
+    for (const child of children) child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   };
   process.once('exit', cleanUp);
 
   async function start(daemon: number): Promise<void> {
-    const readyFile = join(folder, `ready-${daemon}.json`);
-    rmSync(readyFile, { force: true });
-    const words = [
-      'serve',
-      '--store',
-      served,
-      '--port',
-      '0',
-      '--no-log',
-      '--ready-file',
-      readyFile,
-      ...flags(daemon, folder),
-    ];
-    const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      errors[daemon] = (errors[daemon] ?? '') + text;
+    const started = await startServe({
+      readyFile: join(folder, `ready-${daemon}.json`),
+      words: ['--store', served, '--no-log', ...flags(daemon, folder)],
+      env: own,
+      bin,
     });
-    children[daemon] = child;
-    const deadline = performance.now() + MAX_START_MS;
-    while (!existsSync(readyFile)) {
-      if (child.exitCode !== null || performance.now() > deadline)
-        throw new Error(`the daemon did not start: ${errors[daemon] ?? ''}`);
-      await sleep(5);
-    }
-    urls[daemon] = JSON.parse(readFileSync(readyFile, 'utf8')).url;
+    running[daemon] = started;
     await clients[daemon]?.close();
-    clients[daemon] = remoteClient({ url: urls[daemon] ?? '' });
+    clients[daemon] = remoteClient({ url: started.url });
   }
 
   const callers = Array.from({ length: daemons }, (_, daemon) =>
@@ -150,10 +129,15 @@ export async function startFleet({
     callers[daemon] ?? createCaller(() => Promise.reject(new Error('no daemon')) as never);
 
   await Promise.all(callers.map((_, daemon) => start(daemon)));
-  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
-  const body = { name: 'everything', type: 'private', rules: [rule] };
-  const made = await at(0)(management, 'createApplication', { body });
+  const made = await at(0)(management, 'createApplication', { body: EVERYTHING });
+
+  const close = async () => {
+    for (const daemon of running) await daemon?.stop('SIGKILL');
+    for (const client of clients) await client?.close();
+    await server.stop();
+    process.removeListener('exit', cleanUp);
+    cleanUp();
+  };
 
   return {
     server,
@@ -163,23 +147,20 @@ export async function startFleet({
     everything: String(made.body['key']),
     daemons: [...callers.keys()],
     at,
-    urlOf: (daemon) => urls[daemon] ?? '',
+    urlOf: (daemon) => running[daemon]?.url ?? '',
     readiness: async (daemon) => {
-      const reply = await fetch(`${urls[daemon]}/readyz`, { headers: { connection: 'close' } }).catch((cause) => {
-        throw new Error(`daemon ${daemon} does not listen: ${errors[daemon]?.slice(-2000)}`, { cause });
-      });
+      const reply = await fetch(`${running[daemon]?.url}/readyz`, { headers: { connection: 'close' } }).catch(
+        (cause) => {
+          throw new Error(`daemon ${daemon} does not listen: ${running[daemon]?.told().slice(-2000)}`, { cause });
+        },
+      );
       await reply.text();
       return reply.status;
     },
-    errorsOf: (daemon) => errors[daemon] ?? '',
+    errorsOf: (daemon) => running[daemon]?.told() ?? '',
     start,
-    signal: (daemon, signal) => void children[daemon]?.kill(signal),
-    async kill(daemon) {
-      const child = children[daemon];
-      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
+    signal: (daemon, signal) => void running[daemon]?.child.kill(signal),
+    kill: async (daemon) => void (await running[daemon]?.stop('SIGKILL')),
     spawn(...args) {
       const options = { env: { ...env, VAULT_STORE: store }, stdio: 'ignore' } as const;
       const child = spawn(process.execPath, [VAULT_BIN, ...args], options);
@@ -203,12 +184,7 @@ export async function startFleet({
       );
       return stdout;
     },
-    async close() {
-      for (const child of children) child?.kill('SIGKILL');
-      for (const client of clients) await client?.close();
-      await server.stop();
-      process.removeListener('exit', cleanUp);
-      cleanUp();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

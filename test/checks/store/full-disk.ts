@@ -2,7 +2,7 @@ import { chownSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { mountSmallDisk } from '../small-disk.ts';
 import { startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -107,20 +107,11 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
   }
 }
 
-/** Runs a product that takes a full disk for a busy server. */
-async function takeForBusy(options: CheckOptions) {
-  const { bin, remove } = patchProduct(FULL, BUSY);
-  try {
-    return await fillUp({ ...options, quick: true }, bin);
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 31,
   name: 'full disk of the server',
   quick: true,
   run: (options) => fillUp(options),
-  control: takeForBusy,
+  /** Runs a product that takes a full disk for a busy server. */
+  control: (options) => withPatch([FULL, BUSY], (bin) => fillUp({ ...options, quick: true }, bin)),
 };

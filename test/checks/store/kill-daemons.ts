@@ -12,28 +12,24 @@ const BATCHES = 0.1;
 
 /** Kills one of three daemons under load, again and again. The others continue, and nothing is lost. */
 async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
-  const fleet = await startFleet({ daemons: DAEMONS });
+  await using fleet = await startFleet({ daemons: DAEMONS });
   const load = fleetLoad(fleet, seed, { trusting, batches: BATCHES });
   const times: number[] = [];
   let cycles = 0;
   const figures = () => ({ cycles, ...load.expected.figures(), others_p99_ms: percentile(times, 0.99) });
-  try {
-    while (cycles < CYCLES[quick ? 'quick' : 'full']) {
-      const victim = cycles % DAEMONS;
-      const others = await load.writeDuring(victim, async () => {
-        await fleet.kill(victim);
-        await sleep(200);
-      });
-      times.push(...others.times);
-      await fleet.start(victim);
-      cycles += 1;
-    }
-    const found = await load.finish(figures());
-    if (percentile(times, 0.99) >= MAX_P99_MS) throw new CheckFailure('the other daemons waited', found);
-    return found;
-  } finally {
-    await fleet.close();
+  while (cycles < CYCLES[quick ? 'quick' : 'full']) {
+    const victim = cycles % DAEMONS;
+    const others = await load.writeDuring(victim, async () => {
+      await fleet.kill(victim);
+      await sleep(200);
+    });
+    times.push(...others.times);
+    await fleet.start(victim);
+    cycles += 1;
   }
+  const found = await load.finish(figures());
+  if (percentile(times, 0.99) >= MAX_P99_MS) throw new CheckFailure('the other daemons waited', found);
+  return found;
 }
 
 export const CHECK: Check = {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { percentile } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -12,49 +12,35 @@ const DURABLE = builtText('READ COMMITTED; SET LOCAL synchronous_commit TO on;\n
 
 /** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover by themselves. */
 async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
-  const fleet = await startFleet({ daemons: 2, ...options });
+  await using fleet = await startFleet({ daemons: 2, ...options });
   const load = fleetLoad(fleet, seed);
   const ready: number[] = [];
   let cycles = 0;
   const figures = () => ({ cycles, ...load.expected.figures(), ready_max_ms: percentile(ready, 1) });
-  try {
-    while (cycles < CYCLES[quick ? 'quick' : 'full']) {
-      let isOver = false;
-      const writing = load.write([0, 1], () => isOver);
-      await sleep(200 + Math.random() * 300);
-      await fleet.server.crash();
-      await sleep(300);
-      await fleet.server.restart();
-      const started = performance.now();
-      for (const daemon of [0, 1]) {
-        while ((await fleet.readiness(daemon)) !== 200) {
-          if (performance.now() - started > 2 * MAX_READY_MS) throw new CheckFailure('not ready', figures());
-          await sleep(20);
-        }
+  while (cycles < CYCLES[quick ? 'quick' : 'full']) {
+    let isOver = false;
+    const writing = load.write([0, 1], () => isOver);
+    await sleep(200 + Math.random() * 300);
+    await fleet.server.crash();
+    await sleep(300);
+    await fleet.server.restart();
+    const started = performance.now();
+    for (const daemon of [0, 1]) {
+      while ((await fleet.readiness(daemon)) !== 200) {
+        if (performance.now() - started > 2 * MAX_READY_MS) throw new CheckFailure('not ready', figures());
+        await sleep(20);
       }
-      ready.push(performance.now() - started);
-      await sleep(200);
-      isOver = true;
-      await writing;
-      await load.verify(cycles % 2);
-      cycles += 1;
     }
-    const found = await load.finish(figures());
-    if (percentile(ready, 1) >= MAX_READY_MS) throw new CheckFailure('not ready within 2 s', found);
-    return found;
-  } finally {
-    await fleet.close();
+    ready.push(performance.now() - started);
+    await sleep(200);
+    isOver = true;
+    await writing;
+    await load.verify(cycles % 2);
+    cycles += 1;
   }
-}
-
-/** Runs a product that lets the server acknowledge commits before they are on disk. */
-async function loseCommits(options: CheckOptions) {
-  const { bin, remove } = patchProduct(DURABLE, DURABLE.replace('TO on', 'TO off'));
-  try {
-    return await kills({ ...options, quick: false }, { bin, settings: { wal_writer_delay: '10s' } });
-  } finally {
-    remove();
-  }
+  const found = await load.finish(figures());
+  if (percentile(ready, 1) >= MAX_READY_MS) throw new CheckFailure('not ready within 2 s', found);
+  return found;
 }
 
 export const CHECK: Check = {
@@ -62,5 +48,9 @@ export const CHECK: Check = {
   name: 'kill the server',
   quick: true,
   run: (options) => kills(options),
-  control: loseCommits,
+  /** Runs a product that lets the server acknowledge commits before they are on disk. */
+  control: (options) =>
+    withPatch([DURABLE, DURABLE.replace('TO on', 'TO off')], (bin) =>
+      kills({ ...options, quick: false }, { bin, settings: { wal_writer_delay: '10s' } }),
+    ),
 };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
@@ -25,7 +25,7 @@ const UPDATES =
  */
 async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
   const { closed, open } = SECONDS[quick ? 'quick' : 'full'];
-  const fleet = await startFleet({ daemons: 2, ...options });
+  await using fleet = await startFleet({ daemons: 2, ...options });
   const load = fleetLoad(fleet, seed);
   const client = new Client({ connectionString: fleet.store });
   try {
@@ -70,17 +70,6 @@ async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOption
     return found;
   } finally {
     await client.end();
-    await fleet.close();
-  }
-}
-
-/** Runs a product that keeps a version of the locked row for each transaction. */
-async function updateHead(options: CheckOptions) {
-  const { bin, remove } = patchProduct(LOCKS, UPDATES);
-  try {
-    return await keepOpen({ ...options, quick: true }, { bin });
-  } finally {
-    remove();
   }
 }
 
@@ -90,5 +79,6 @@ export const CHECK: Check = {
   quick: true,
   runs: 'alone',
   run: (options) => keepOpen(options),
-  control: updateHead,
+  /** Runs a product that keeps a version of the locked row for each transaction. */
+  control: (options) => withPatch([LOCKS, UPDATES], (bin) => keepOpen({ ...options, quick: true }, { bin })),
 };

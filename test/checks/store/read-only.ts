@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 2_500;
  * Makes the server read-only under load, as a failover does, and writable again. The daemons follow without a restart.
  */
 async function turn({ seed, quick }: CheckOptions, returns: boolean) {
-  const fleet = await startFleet({ daemons: 2 });
+  await using fleet = await startFleet({ daemons: 2 });
   const load = fleetLoad(fleet, seed);
   const times = { refused_max_ms: 0, back_max_ms: 0 };
   let rounds = 0;
@@ -41,24 +41,20 @@ async function turn({ seed, quick }: CheckOptions, returns: boolean) {
     return ms;
   }
 
-  try {
-    for (; rounds < ROUNDS[quick ? 'quick' : 'full']; rounds += 1) {
-      let isOver = false;
-      const writing = load.write([0, 1], () => isOver);
-      await sleep(200);
-      await setReadOnly(true);
-      times.refused_max_ms = Math.max(times.refused_max_ms, await until(503));
-      await sleep(300);
-      if (returns) await setReadOnly(false);
-      times.back_max_ms = Math.max(times.back_max_ms, await until(200));
-      await sleep(200);
-      isOver = true;
-      await writing;
-    }
-    return await load.finish(figures());
-  } finally {
-    await fleet.close();
+  for (; rounds < ROUNDS[quick ? 'quick' : 'full']; rounds += 1) {
+    let isOver = false;
+    const writing = load.write([0, 1], () => isOver);
+    await sleep(200);
+    await setReadOnly(true);
+    times.refused_max_ms = Math.max(times.refused_max_ms, await until(503));
+    await sleep(300);
+    if (returns) await setReadOnly(false);
+    times.back_max_ms = Math.max(times.back_max_ms, await until(200));
+    await sleep(200);
+    isOver = true;
+    await writing;
   }
+  return await load.finish(figures());
 }
 
 export const CHECK: Check = {

@@ -51,56 +51,52 @@ async function removeSlot(fleet: Fleet): Promise<number> {
 async function rotate({ seed, quick }: CheckOptions, isRotating: boolean) {
   const random = seededNumbers(seed);
   const { tokens, kills } = SIZES[quick ? 'quick' : 'full'];
-  const fleet = await startFleet({ daemons: DAEMONS.length });
+  await using fleet = await startFleet({ daemons: DAEMONS.length });
   const remote: Perform = (...call) => fleet.at(Math.floor(random() * DAEMONS.length))(...call);
-  try {
-    const written = new Map<string, number>();
-    await inParallel(tokens, CALLERS, async (n) => {
-      const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
-      await remote(fleet.everything, 'createToken', { body });
-      written.set(body.id, n);
-    });
-    const old = await wrappedKeys(fleet);
+  const written = new Map<string, number>();
+  await inParallel(tokens, CALLERS, async (n) => {
+    const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
+    await remote(fleet.everything, 'createToken', { body });
+    written.set(body.id, n);
+  });
+  const old = await wrappedKeys(fleet);
 
-    const load = startLoad({ remote, everything: fleet.everything }, { written, random });
-    const rotateKeys = (...flags: readonly string[]) => fleet.spawn('keys', 'rotate', '--yes', ...flags);
-    const killed = isRotating ? await killRotations(rotateKeys, { kills, random }) : 0;
-    for (const flags of isRotating ? [['--indexes'], ['--indexes'], ['--master']] : []) {
-      await fleet.cli('keys', 'rotate', '--yes', ...flags);
-    }
-    await load.stop();
-
-    const missed = isRotating ? await missRotation(fleet, 'rotated-0') : 0;
-    let lost = 0;
-    const acknowledged = [...written];
-    await inParallel(acknowledged.length, CALLERS, async (index) => {
-      const [id = '', data] = acknowledged[index] ?? [];
-      const { body } = await remote(fleet.everything, 'getToken', { id });
-      if (body['data'] !== data) lost += 1;
-    });
-    const left = await wrappedKeys(fleet);
-    const { ok } = JSON.parse(await fleet.cli('doctor'));
-    const figures = {
-      killed,
-      acknowledged: acknowledged.length,
-      refused: load.refused(),
-      first_refusal: load.firstRefusal(),
-      lost,
-      missed,
-      keys: left.length,
-      old_keys_left: left.filter((key) => old.includes(key)).length,
-      doctor_ok: ok === true,
-      ready_without_slot: await removeSlot(fleet),
-    };
-    const wrong = figures.refused + lost + missed + figures.old_keys_left + figures.ready_without_slot;
-    if (wrong > 0 || !figures.doctor_ok || figures.keys !== 2) {
-      throw new CheckFailure('a rotation lost, refused or left something', figures);
-    }
-    if (killed < kills) throw new CheckFailure('too few rotations were killed on the way', figures);
-    return figures;
-  } finally {
-    await fleet.close();
+  const load = startLoad({ remote, everything: fleet.everything }, { written, random });
+  const rotateKeys = (...flags: readonly string[]) => fleet.spawn('keys', 'rotate', '--yes', ...flags);
+  const killed = isRotating ? await killRotations(rotateKeys, { kills, random }) : 0;
+  for (const flags of isRotating ? [['--indexes'], ['--indexes'], ['--master']] : []) {
+    await fleet.cli('keys', 'rotate', '--yes', ...flags);
   }
+  await load.stop();
+
+  const missed = isRotating ? await missRotation(fleet, 'rotated-0') : 0;
+  let lost = 0;
+  const acknowledged = [...written];
+  await inParallel(acknowledged.length, CALLERS, async (index) => {
+    const [id = '', data] = acknowledged[index] ?? [];
+    const { body } = await remote(fleet.everything, 'getToken', { id });
+    if (body['data'] !== data) lost += 1;
+  });
+  const left = await wrappedKeys(fleet);
+  const { ok } = JSON.parse(await fleet.cli('doctor'));
+  const figures = {
+    killed,
+    acknowledged: acknowledged.length,
+    refused: load.refused(),
+    first_refusal: load.firstRefusal(),
+    lost,
+    missed,
+    keys: left.length,
+    old_keys_left: left.filter((key) => old.includes(key)).length,
+    doctor_ok: ok === true,
+    ready_without_slot: await removeSlot(fleet),
+  };
+  const wrong = figures.refused + lost + missed + figures.old_keys_left + figures.ready_without_slot;
+  if (wrong > 0 || !figures.doctor_ok || figures.keys !== 2) {
+    throw new CheckFailure('a rotation lost, refused or left something', figures);
+  }
+  if (killed < kills) throw new CheckFailure('too few rotations were killed on the way', figures);
+  return figures;
 }
 
 export const CHECK: Check = {

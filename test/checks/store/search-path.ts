@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { startPooler } from '../../postgres/pooler.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import type { Perform } from '../perform.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 
@@ -81,32 +81,33 @@ async function useTokens({ at, everything }: Fleet): Promise<number> {
 
 /** Lets a role that may create objects in `public` attack a daemon: `portOf` is that of its connections. */
 async function attack(bin?: string, portOf?: (serverPort: number) => Promise<number>) {
-  const fleet = await startFleet({ daemons: 1, faults: [500, 503], ...(bin && { bin }), ...(portOf && { portOf }) });
-  try {
-    await query(fleet, 'postgres', ['CREATE ROLE mallory LOGIN', 'GRANT CREATE ON SCHEMA public TO mallory']);
-    await query(fleet, 'mallory', ATTACK);
-    // A statement that a connection has prepared keeps its functions.
-    await fleet.kill(0);
-    await fleet.start(0);
-    const failed = await useTokens(fleet);
-    const [taken] = await query(fleet, 'postgres', [RESULTS]);
-    const hours = Math.round((Number(taken?.['latest']) - Date.now()) / HOUR_MS);
-    const report = await fleet.cli('doctor', '--output', 'json');
-    const missed = REPORTED.filter((name) => !report.includes(name));
-    const figures = {
-      run_as_owner: Number(taken?.['runs']),
-      audit_rows_deleted: Number(taken?.['deleted']),
-      clock_off_hours: hours,
-      calls_failed: failed,
-    };
-    if (figures.run_as_owner !== 0 || hours !== 0 || failed > 0) {
-      throw new CheckFailure('functions of another role ran as the role of the vault', figures);
-    }
-    if (missed.length > 0) throw new CheckFailure(`vault doctor does not report ${missed.join()}`, figures);
-    return figures;
-  } finally {
-    await fleet.close();
+  await using fleet = await startFleet({
+    daemons: 1,
+    faults: [500, 503],
+    ...(bin && { bin }),
+    ...(portOf && { portOf }),
+  });
+  await query(fleet, 'postgres', ['CREATE ROLE mallory LOGIN', 'GRANT CREATE ON SCHEMA public TO mallory']);
+  await query(fleet, 'mallory', ATTACK);
+  // A statement that a connection has prepared keeps its functions.
+  await fleet.kill(0);
+  await fleet.start(0);
+  const failed = await useTokens(fleet);
+  const [taken] = await query(fleet, 'postgres', [RESULTS]);
+  const hours = Math.round((Number(taken?.['latest']) - Date.now()) / HOUR_MS);
+  const report = await fleet.cli('doctor', '--output', 'json');
+  const missed = REPORTED.filter((name) => !report.includes(name));
+  const figures = {
+    run_as_owner: Number(taken?.['runs']),
+    audit_rows_deleted: Number(taken?.['deleted']),
+    clock_off_hours: hours,
+    calls_failed: failed,
+  };
+  if (figures.run_as_owner !== 0 || hours !== 0 || failed > 0) {
+    throw new CheckFailure('functions of another role ran as the role of the vault', figures);
   }
+  if (missed.length > 0) throw new CheckFailure(`vault doctor does not report ${missed.join()}`, figures);
+  return figures;
 }
 
 /** Attacks a daemon that is connected directly, and one behind a pooler that drops the options of connections. */
@@ -124,20 +125,11 @@ async function attackBoth(_options: CheckOptions) {
   }
 }
 
-/** Attacks a product that looks for functions in `public` first. */
-async function attackUnsafe() {
-  const { bin, remove } = patchProduct(SEARCH_PATH, UNSAFE_PATH, RECOGNIZED);
-  try {
-    return await attack(bin);
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 36,
   name: 'functions of another role',
   quick: true,
   run: attackBoth,
-  control: attackUnsafe,
+  /** Attacks a product that looks for functions in `public` first. */
+  control: () => withPatch([SEARCH_PATH, UNSAFE_PATH, RECOGNIZED], (bin) => attack(bin)),
 };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delayRelay } from '../../../bench/delay-relay.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { builtText, patchProduct } from '../patched-product.ts';
+import { builtText, withPatch } from '../patched-product.ts';
 import { percentile } from '../perform.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
@@ -54,22 +54,15 @@ async function stop({ seed, quick }: CheckOptions, options: Omit<FleetOptions, '
   }
 }
 
-/** Runs a product whose server waits longer for a stopped daemon. */
-async function waitLonger(options: CheckOptions) {
-  const { bin, remove } = patchProduct(LIMIT, '"5s"');
-  try {
-    // A stopped daemon need not hold a lock. One pause of a full run suffices.
-    return await stop({ ...options, quick: false }, { bin });
-  } finally {
-    remove();
-  }
-}
-
 export const CHECK: Check = {
   number: 42,
   name: 'stop one of three daemons',
   quick: true,
   runs: 'alone',
   run: (options) => stop(options),
-  control: waitLonger,
+  /**
+   * Runs a product whose server waits longer for a stopped daemon. Such a daemon need not hold a lock; one pause of a
+   * full run suffices.
+   */
+  control: (options) => withPatch([LIMIT, '"5s"'], (bin) => stop({ ...options, quick: false }, { bin })),
 };

@@ -9,12 +9,7 @@ import type { TamperLocations } from '../tamper-locations.ts';
 const KEPT = 'kept';
 
 /** Locations of vaults in the databases of a server. Their names are those of the databases. */
-export interface StoreLocations extends TamperLocations {
-  /** Resolves to the rows of a query. */
-  query(name: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
-}
-
-export function storeLocations({ port }: TestServer): StoreLocations {
+export function storeLocations({ port }: TestServer): TamperLocations {
   const urlOf = (name: string) => `postgres://postgres@127.0.0.1:${port}/${name}?sslmode=disable`;
   const at: TamperLocations['at'] = (name) => ({ store: parseStore(urlOf(name), false) });
 
@@ -84,6 +79,6 @@ export function storeLocations({ port }: TestServer): StoreLocations {
       const restored = TABLE_NAMES.filter((table) => tables.includes(table) || table === 'token_count');
       await query(name, copyTables(KEPT, 'vault', restored));
     },
-    query,
+    query: (name, sql) => query(name, `SET search_path = vault; ${sql}`),
   };
 }

@@ -1,31 +1,26 @@
 import { startPostgres } from '../../postgres/start-postgres.ts';
 import type { Check, CheckOptions } from '../check.ts';
 import { tamper } from '../tamper.ts';
-import { storeEdits } from './tamper-edits.ts';
 import { storeLocations } from './tamper-locations.ts';
+import { STORE_TABLES } from './tamper-table.ts';
 
 /** Alters a vault on PostgreSQL with SQL and without its key. */
 async function tamperStore(options: CheckOptions, edit?: string) {
-  const server = await startPostgres();
+  await using server = await startPostgres();
   // Connections without a password need none, but the client requires one.
   process.env['PGPASSWORD'] = 'unused';
-  try {
-    const locations = storeLocations(server);
-    return await tamper({
-      ...options,
-      subject: {
-        locations,
-        minEdits: options.quick ? 12 : 250,
-        sample: 24,
-        isCliRare: true,
-        edits: (vault, other) => storeEdits(locations, vault, other),
-        cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
-      },
-      ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => locations.alter(name, edit) }] }),
-    });
-  } finally {
-    await server.stop();
-  }
+  const locations = storeLocations(server);
+  return await tamper({
+    ...options,
+    subject: {
+      locations,
+      minEdits: options.quick ? 12 : 250,
+      sample: 24,
+      isCliRare: true,
+      tables: STORE_TABLES,
+    },
+    ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => locations.alter(name, edit) }] }),
+  });
 }
 
 export const CHECK: Check = {

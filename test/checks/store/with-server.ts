@@ -8,19 +8,15 @@ import type { OpenStores } from '../start-daemons.ts';
  * daemons. With `isStale`, the second daemon never sees a changed key, rule or tenant.
  */
 export async function withServer<T>(use: (openStores: OpenStores) => Promise<T>, isStale = false): Promise<T> {
-  const server = await startPostgres();
+  await using server = await startPostgres();
   // The server requires no password, but the client does.
   process.env['PGPASSWORD'] = 'unused';
   let vaults = 0;
-  try {
-    return await use(async (...parts) => {
-      const url = `postgres://postgres@127.0.0.1:${server.port}/postgres?sslmode=disable&schema=vault_${vaults++}`;
-      const [first, second] = await openTwice(url, ...parts);
-      return [first, isStale ? staleStore(second) : second];
-    });
-  } finally {
-    await server.stop();
-  }
+  return await use(async (...parts) => {
+    const url = `postgres://postgres@127.0.0.1:${server.port}/postgres?sslmode=disable&schema=vault_${vaults++}`;
+    const [first, second] = await openTwice(url, ...parts);
+    return [first, isStale ? staleStore(second) : second];
+  });
 }
 
 /** Returns a store that shows no new rows of the audit to its follower. */
