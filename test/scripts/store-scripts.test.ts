@@ -31,7 +31,7 @@ function daemonTargetOf(name: string): TargetName | undefined {
   // These commands need no daemon.
   if (name.startsWith('local-')) return undefined;
   // A daemon lists the log entries of another daemon's reads only some milliseconds later.
-  return name === 'logs.txt' ? 'store daemon' : 'two store daemons';
+  return ['explain.txt', 'logs.txt'].includes(name) ? 'store daemon' : 'two store daemons';
 }
 
 it.each(NAMES)('%s prints the same on PostgreSQL', { timeout: 120_000 }, async (name) => {

@@ -37,15 +37,13 @@ export const STORE_TABLES: TamperTables = {
     _bytea: tail,
   },
   /**
-   * When an update or upkeep ran, whether a process must read keys again, the number of a row, the number of keys made,
-   * the day of a key's use, counters of activity, and the columns of a tombstone that only live tokens need. The rows of
-   * `format` and `head` are the same in every vault.
+   * When upkeep ran, the number of a row, the number of keys made, the day of a key's use, counters of activity, and the
+   * columns of a tombstone that only live tokens need. The rows of `format` and `head` are the same in every vault.
    */
   unsealed: [
     /^format\.format /,
     /^(format|head): another/,
-    /^sweep\.(swept_at|authority) /,
-    /^tenant\.authority /,
+    /^sweep\.swept_at /,
     /^application\.(application|key_version) /,
     /^application_key\.(application_key|last_used_day) /,
     /^token_count\.active /,
