@@ -43,7 +43,7 @@ export const GROUPS = {
 /** The group that only `vault help all` shows. */
 export const HIDDEN_GROUP = 'More:';
 
-/** The commands for old words, from before the first release, and for words that people guess. */
+/** The commands for words from before the first release, and for words that people guess. */
 export const RENAMED: Readonly<Record<string, string>> = {
   logs: 'audit list',
   log: 'audit list',

@@ -205,13 +205,13 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   rotate: ['regenerate'],
 };
 
-const RULE = { option: '--rule', hint: "--rule 'container=/pci/ transform=mask permissions=token:read'" };
+const RULE = { option: '--rule', hint: "pass --rule 'container=/pci/ transform=mask permissions=token:read'" };
 const RULE_PRIORITY = {
   option: '--priority',
   hint: 'name a rule by its priority, such as --priority 2; `vault apps get` shows the rules',
 };
 
-/** Flags for the same purpose: those of other commands, and wrong guesses. The first that a command has is the hint. */
+/** Wrong flags, with the flags for the same purpose. The hint names the first one that the command has. */
 const SYNONYM_FLAGS: Readonly<Record<string, readonly { readonly option: string; readonly hint?: string }[]>> = {
   '--limit': [{ option: '--size' }],
   '--size': [{ option: '--limit' }],

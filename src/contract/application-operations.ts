@@ -87,7 +87,7 @@ export const APPLICATION_OPERATIONS = {
     cli: {
       command: ['apps', 'whoami'],
       columns: APPLICATION_COLUMNS,
-      hints: { permission_missing: '`vault apps explain --token ID` shows what this key may do with a token' },
+      hints: { permission_missing: 'run `vault apps explain --token ID` to see what this key may do with a token' },
       examples: ['vault apps whoami --field name'],
     },
   },
@@ -170,7 +170,7 @@ export const APPLICATION_OPERATIONS = {
       flags: APPLICATION_FLAGS,
       columns: APPLICATION_COLUMNS,
       replacesRights: true,
-      hints: { invalid_request: 'an update replaces all members; `vault apps edit` keeps the others' },
+      hints: { invalid_request: 'an update replaces all members; use `vault apps edit` to keep the others' },
       examples: ['vault apps update $ID --name web --permission token:create'],
     },
   },

@@ -24,7 +24,7 @@ const RULES = {
   items: ACCESS_RULE,
   maxItems: 50,
   description:
-    'Access rules, tried in ascending priority. The first that matches the token and grants the permission decides.',
+    'Access rules, tried in ascending priority. The first rule that matches the token and grants the permission decides.',
 } as const;
 
 const CAN_CREATE_EXPIRING = {

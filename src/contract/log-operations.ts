@@ -53,8 +53,7 @@ const LOG_ENTRY = {
     },
     entity_name: {
       ...NAME,
-      description:
-        'The name at that time of an application, or of the application of an API key, that a call changed or showed.',
+      description: 'The name of the application at that time, also for its API keys. Failed calls have none.',
     },
     entity_type: { ...ENTITY_TYPE, description: 'The type of the affected entity.' },
     entity_id: { type: 'string', description: 'The id of the affected entity; absent when the call named no entity.' },
@@ -138,7 +137,7 @@ export const LOG_OPERATIONS = {
       keyHolder: true,
       exactTimes: true,
       emptyNote:
-        'no entries; --entity takes an id or the name of an application; masked reads need --audit all, and --audit mutations omits denials and reveals',
+        'no entries; --entity accepts an id or the name of an application; masked reads need --audit all, and --audit mutations omits denials and reveals',
       columns: [
         'created_at',
         'operation',

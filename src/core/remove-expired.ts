@@ -53,7 +53,7 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
   },
 };
 
-/** Resolves to the name of a key's application; to undefined for a damaged one, whose keys end nevertheless. */
+/** Resolves to the name of a key's application, or to undefined if it is damaged: its keys expire nevertheless. */
 async function nameOf(store: Store, tenant: TenantKeyring, key: ApplicationKeyRecord): Promise<string | undefined> {
   const { tenant_id, application_id } = key;
   try {

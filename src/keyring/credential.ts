@@ -2,8 +2,8 @@ import { Fault } from '../core/fault.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
 /**
- * The secret that unlocks a vault: the 32 raw bytes of a key file, or a passphrase as typed. `derived` keeps the keys that
- * Argon2id derived, by salt, for one more use.
+ * The secret that unlocks a vault: the 32 raw bytes of a key file, or a passphrase as typed. `derived` keeps the keys
+ * from Argon2id, by salt, for one more use.
  */
 export type Credential =
   | { readonly kind: 'key_file'; readonly key: Uint8Array }

@@ -5,9 +5,9 @@ import { openSlot } from '../keyring/unlock-master-key.ts';
 import type { VaultLocation } from './location.ts';
 
 /**
- * Resolves to a function that resolves to the credential of a passphrase, and rejects with `wrong_credential` for one that
- * does not open the vault. Rejects with `wrong_credential` at once if no passphrase opens it. If the vault cannot be opened
- * now, the function accepts every passphrase: the command that opens the vault reports why.
+ * Resolves to a check of passphrases. The check resolves to a credential. It rejects with `wrong_credential` for a
+ * passphrase that does not open the vault. Rejects with `wrong_credential` at once if the vault has no passphrase slot.
+ * If the vault cannot be read now, the check accepts every passphrase: the command that opens the vault reports why.
  */
 export async function passphraseCheck(location: VaultLocation): Promise<(passphrase: string) => Promise<Credential>> {
   const header = await readHeader(location).catch(() => undefined);

@@ -20,7 +20,7 @@ export type End = number | string | null;
 interface ServeOptions {
   /** The path of the ready file. It is outside the vault's folder, which may be out of space. */
   readonly readyFile: string;
-  /** The words after `vault serve`. Without a port and a socket among them, it serves a free port. */
+  /** The words after `vault serve`. Without a port or a socket among them, the daemon uses a free port. */
   readonly words: readonly string[];
   /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string | undefined;
@@ -30,11 +30,11 @@ interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Returns the command that runs a command line, such as a recorder, a limiter or a terminal. */
   readonly wrap?: ((line: readonly string[]) => readonly string[]) | undefined;
-  /** What happens to its output. `unread`: nobody reads it yet. Default: `told` returns it. */
+  /** The use of its output. `unread`: nobody reads it yet. Default: `told` returns it. */
   readonly output?: 'unread' | 'ignored';
 }
 
-/** A running daemon. It is killed where it is disposed. */
+/** A running daemon. Its disposal kills it. */
 export interface DaemonProcess extends AsyncDisposable {
   readonly url: string;
   /** The process id of the daemon, not of the command that runs it. */

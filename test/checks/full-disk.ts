@@ -13,7 +13,7 @@ import { createCaller, type Perform, seededNumbers } from './perform.ts';
 import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { makeVaultFile, readTokens, type VaultFile } from './vault-file.ts';
 
-/** The report of a file at its limit, as the built product has it. */
+/** The code in the built product that reports a file at its limit. */
 const REPORTED = builtText('EFBIG:"no_space"');
 
 const WRITERS = 8;

@@ -53,7 +53,7 @@ async function killAfterLink(
   );
 }
 
-/** The control: gives the file a name that no command leaves, which the next command must refuse. */
+/** The control: gives the file a name that no command leaves. The next command must refuse it. */
 async function killAndLink(one: LinkCase): Promise<void> {
   const refused = killAfterLink(one, (vault) => linkSync(vault.inside(one.made), vault.inside('other.db')));
   const message = await refused.then(

@@ -25,7 +25,7 @@ export async function killAtSteps(
   demand('the signal of a whole run', await vault.stepped(words(0), { STEPS_FILE: vault.inside('steps') }), null);
   const steps = Number(vault.read('steps'));
   if (steps <= MIN_STEPS) throw new CheckFailure(`${steps} steps are too few`);
-  // The copy of a small file has few steps: each of them is then killed.
+  // A copy of a small file has few steps. The check then kills at each of them.
   const count = Math.min(kills, steps - 1);
   vault.remove(/^(?:out|journal|old-0)$/);
   vault.restore(before.files);

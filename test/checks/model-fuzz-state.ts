@@ -88,7 +88,7 @@ export interface Step {
   readonly model: Model;
 }
 
-/** What a wrong model ignores, for controls: that records expire, or the rules about lists and searches. */
+/** A fact that a wrong model ignores, for controls: the expiry of records, or the rules about lists and searches. */
 export type Ignored = 'expiry' | 'rules';
 
 /** The whole state. */

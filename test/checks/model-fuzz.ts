@@ -223,7 +223,7 @@ export async function requireAgreement(options: FuzzOptions): Promise<Figures> {
   return figures;
 }
 
-/** Compares with a model that ignores that records expire, then with one that ignores rules. Each must differ. */
+/** Compares with a model that ignores expiry, then with one that ignores rules. Each must differ. */
 const control = ({ seed }: CheckOptions) =>
   mustAllFail((['expiry', 'rules'] as const).map((ignores) => () => requireAgreement({ seed, steps: 2_000, ignores })));
 

@@ -4,7 +4,7 @@ import { ROOT } from '../../scripts/build-output.ts';
 import { makeFolder } from './folder.ts';
 
 /** A copy of the built product. */
-/** It is removed where it is disposed, and with this process at the latest. */
+/** Its disposal removes it; the end of this process does so at the latest. */
 export interface ProductCopy extends Disposable {
   readonly folder: string;
   /** The path of its `dist/vault.cjs`. */

@@ -64,7 +64,7 @@ export async function record({ bin, ...options }: RecordOptions): Promise<Record
   return { ...keys, database, operations, events };
 }
 
-/** Writes with a trace id for each write, which is in its answer. */
+/** Writes with a trace id for each write. The reply contains it. */
 async function work(
   url: string,
   key: string,

@@ -41,7 +41,7 @@ export const FILE_TABLES: TamperTables = {
       CASE substr(${column}, -1) WHEN x'00' THEN x'01' ELSE x'00' END AS BLOB)`,
   },
   /**
-   * Counters of activity, the columns of a counter that do not apply to its kind, when an upkeep ran, the number of a
+   * Counters of activity, the columns of a counter that do not apply to its kind, the time of an upkeep, the number of a
    * row, the number of keys made, and the day of a key's use.
    */
   unsealed: [

@@ -29,7 +29,7 @@ export async function readColumn(
   }
 }
 
-/** Runs SQL on a closed file as if no table declared types. A schema that is altered only meanwhile passes each check. */
+/** Runs SQL on a closed file as if no table declared types. The schema is altered only meanwhile, so it passes each check. */
 export function alterUntyped(file: string, sql: string): Promise<void> {
   return tamperFile(file, (connection) => {
     connection.unsafeMode(true);

@@ -120,7 +120,7 @@ describe('a link of vault ui', () => {
     await end();
   });
 
-  it('names the profile of its key, and its commands', async () => {
+  it('names the profile of its key, also in commands', async () => {
     const VAULT_API_KEY = await readFile(inside('private.key'), 'utf8');
     await vault(['profile', 'add', 'till', '--file', FILE], { ...env, VAULT_API_KEY });
     const { link, end } = await startUi(['--profile', 'till']);

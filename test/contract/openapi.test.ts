@@ -75,7 +75,7 @@ describe('the document', () => {
 
   it.each<readonly [string, Damage]>([
     ['no version', [['info'], 'version']],
-    ['a parameter in nowhere', [[...TOKEN, 'parameters', '0'], 'in', 'hat']],
+    ['a parameter in an unknown place', [[...TOKEN, 'parameters', '0'], 'in', 'hat']],
     ['a response that is no object', [[...LIST, 'responses'], '200', 3]],
     ['a security scheme without a name', [['components', 'securitySchemes', 'ApiKey'], 'name']],
   ])('control: both validators reject %s', async (_what, damage) => {

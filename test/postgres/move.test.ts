@@ -360,7 +360,7 @@ const serves = (location: VaultLocation) =>
     () => false,
   );
 
-/** Each step with each kind of target and each way to go on. Check 29 of the store kills at other times, too. */
+/** Each step with each kind of target and each way to continue. Check 29 of the store kills at other times, too. */
 const KILLS = (['makeCopy', 'leave', 'finishCopy'] as const).flatMap((name) =>
   [false, true].flatMap((isAfter) =>
     ['file', 'store'].map((kind) => [name, isAfter, kind, (kind === 'file') === isAfter] as const),

@@ -29,7 +29,7 @@ import { openTwoStores } from './open-twice.ts';
 
 // Changes through two stores on one database, as two daemons make them.
 
-/** CI runs them on two versions of PostgreSQL. */
+/** The rounds of each test, which CI runs on two versions of PostgreSQL. */
 const ROUNDS = 24;
 const OPTIONS = { deduplicate: false, now: NOW };
 

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** It is stopped where it is disposed. */
+/** Its disposal stops it. */
 export interface TestServer extends AsyncDisposable {
   readonly port: number;
   /** The folder of its Unix socket. */

@@ -44,7 +44,7 @@ describe('on a terminal', () => {
     expect(third).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
   });
 
-  it('shows nothing that is typed while a passphrase is checked, and does not take it for the next try', async () => {
+  it('neither shows nor reads what is typed while a passphrase is checked', async () => {
     writeFileSync(place.inside('p'), PASSPHRASE, { mode: 0o600 });
     await place.vault('init --file a.db --passphrase-file p --key-out m.key');
     const opened = await ask('tenant list --file a.db --field name', [

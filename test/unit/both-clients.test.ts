@@ -123,7 +123,7 @@ describe.each(CLIENTS)('%s', (_name, make) => {
     await expect(Promise.all(calls)).resolves.toHaveLength(timeouts.length);
   });
 
-  it('stops waiting for a call on its signals and its timeout', async () => {
+  it('stops waiting for a call when a signal aborts or its timeout ends', async () => {
     const [all, one] = [new AbortController(), new AbortController()];
     const query = { after: '0.0', wait: 25, operation: 'deleteTenant' };
     const client = make({ apiKey, signal: all.signal, ...{ fetch: hanging } });

@@ -144,7 +144,7 @@ describe('formats', () => {
     const narrow = await render('table', page, list, { colour: false, width: 80 });
     expect(narrow.text).toContain(id);
     expect(narrow.text).not.toContain('CREATED_AT');
-    expect(narrow.note).toBe('hidden columns: created_at (--columns chooses)');
+    expect(narrow.note).toBe('hidden columns: created_at (choose with --columns)');
   });
 
   it('a table of one object wraps at the width of the terminal', async () => {

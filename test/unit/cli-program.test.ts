@@ -131,7 +131,7 @@ describe('the command line', () => {
     ['--url x', 'no command is given\nhint: vault --help\n'],
     ['keys list --url x', '--url does not apply: this command uses no daemon\nhint: name a vault with'],
     ['completion bash -o csv', '--output does not apply: this command prints no result'],
-  ])('rejects `vault %s` with exit code 2 and lines for a person', async (line, told) => {
+  ])('rejects `vault %s` with exit code 2 and readable lines', async (line, told) => {
     const { stdout, stderr, exitCode } = await run(...line.split(' '));
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
     expect(stderr.slice(0, told.length + 7)).toBe(`vault: ${told}`);

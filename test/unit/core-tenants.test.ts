@@ -108,7 +108,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect(await active()).toBe(1);
   });
 
-  /** Opens a vault with one token of last month, where writing activity waits until the end of the test, or `open`. */
+  /** Opens a vault with one token of last month. Writes of activity wait until `open` or the end of the test. */
   async function slowBookkeeping() {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const seen = { writes: 0 };

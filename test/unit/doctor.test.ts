@@ -61,7 +61,7 @@ const change = ({ file, apiKey }: FileVault) =>
 interface Alteration {
   readonly edit: TamperEdit;
   readonly made: keyof typeof MADE;
-  /** Whether the columns lose their types meanwhile. Calls then fail only with problems. */
+  /** Whether the columns have no types during the edit. Calls then fail only with problems. */
   readonly isUntyped?: boolean;
   /** Whether `verify` accepts the audit. */
   readonly verifies?: boolean;
@@ -79,7 +79,7 @@ const REPLY = 'reply = (SELECT min(reply) FROM reply)';
 const BASE = '(SELECT min(sequence) FROM audit)';
 const LAST = '(SELECT max(sequence) FROM audit)';
 const COPY = `SELECT at, sealed, link FROM audit WHERE sequence = ${LAST}`;
-/** The largest power of two of a column. No double is its neighbour. */
+/** The largest power of two that a column holds. No double equals the next integer. */
 const FAR = '4611686018427387904';
 
 const REPLIES = {

@@ -23,7 +23,7 @@ type Packages = Readonly<Record<string, Locked>>;
 /** Packages with binaries for each platform, and their headers. They do not fit into the archive of this package. */
 const INSTALLED_APART = ['node_modules/better-sqlite3', 'node_modules/node-addon-api'];
 
-/** What no locked package may be, and packages of which `a` is. */
+/** A fault that no locked package may have, and packages of which `a` has it. */
 const RULES: readonly (readonly [string, (entry: Locked, name: string) => boolean, Packages])[] = [
   [
     'runs a script when a user installs the product',
@@ -32,7 +32,7 @@ const RULES: readonly (readonly [string, (entry: Locked, name: string) => boolea
   ],
   ['has no hash', ({ integrity }) => integrity === undefined, { '': {}, a: {}, b: { integrity: 'sha512-x' } }],
   [
-    'has a version at a user that this repository did not test',
+    'can have another version at a user than in the tests',
     ({ dev, inBundle }, name) => dev !== true && inBundle !== true && !INSTALLED_APART.includes(name),
     { '': {}, a: {}, b: { dev: true }, c: { inBundle: true } },
   ],

@@ -52,7 +52,7 @@ describe('a passphrase', () => {
     expect([fault.code, fault.hint]).toEqual(['wrong_credential', 'use a passphrase']);
   });
 
-  test('of a checked prompt is derived once for the check and the next opening', async () => {
+  test('of a prompt is derived once for the check and the next opening', async () => {
     const derived = new Map<string, Uint8Array>();
     const checked = { kind: 'passphrase', passphrase: 'correct horse battery staple', derived } as const;
     const master = await unlockMasterKey(passphraseHeader, checked);

@@ -260,7 +260,7 @@ describe('an interrupted prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
-  it('fails once another one has moved the base, and both archives are valid', async () => {
+  it('fails after another one has moved the base, and both archives are valid', async () => {
     const vault = await fileVault(3);
     // The first call removes nothing, and the second one writes the entry.
     const run = pruneWith(

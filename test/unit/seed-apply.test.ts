@@ -46,8 +46,8 @@ async function appNames() {
   return (list.at('data') as readonly { readonly name: string }[]).map(({ name }) => name).sort();
 }
 /**
- * Runs `work` in a new world for each of its calls, with a client that runs `before` ahead of that call. Resolves to the
- * number of calls.
+ * Runs `work` once for each of its calls, after `start`, with a client that runs `before` ahead of that call. Resolves to
+ * the number of calls.
  */
 async function atEachCall(
   start: () => Promise<unknown>,

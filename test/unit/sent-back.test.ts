@@ -165,7 +165,7 @@ describe('the masked form', () => {
   const list = { type: 'token', data: ['a1', 'b2'], mask: ['{{ data[0] | last4 }}', 'X'] };
   const size = { type: 'token', data: 'x', mask: { a: { b: '{{ data | size }}' } } };
   const deep = { type: 'token', data: { a: { s: 'secret', t: 1 } }, mask: { a: { s: 'X', t: '{{ data.a.t }}' } } };
-  /** A token, what a masked reader sends back, and the data then. */
+  /** A token, the data that a masked reader sends back, and the data after that. */
   const CASES: readonly (readonly [string, object, unknown, unknown])[] = [
     ['of a text', token, 'XXXXXX-1234', 'secret-1234'],
     ['of a card', card, MASKED_CARD, CARD],

@@ -22,12 +22,12 @@ export async function promptSecret(message: string): Promise<string> {
 /** How often a prompt asks for a secret before the command fails. */
 const MAX_TRIES = 3;
 
-/** Prompts for a secret. The terminal then shows no keys until all tries end. */
+/** Prompts for a secret. The terminal then shows no typed characters until all tries end. */
 type Prompt = (message: string) => Promise<string>;
 
 /**
- * Runs `ask` with a prompt. Repeats it twice after a fault with one of these codes, and reports the fault. The terminal
- * does not show what is typed while `ask` works, and no later prompt reads it.
+ * Runs `ask` with a prompt. After a fault with one of these codes, reports the fault and runs `ask` again, at most three
+ * times in all. Drops the characters typed while `ask` works, and does not show them.
  */
 export async function withTries<Result>(
   codes: readonly FaultCode[],

@@ -79,7 +79,10 @@ export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readon
   return typed.flatMap((one) => (one.split(',').every((word) => known.includes(word)) ? one.split(',') : [one]));
 }
 
-/** Returns the time of an age such as `15m`, and a time unchanged: the API checks it. Throws the fault `invalid_request`. */
+/**
+ * Returns the time of an age such as `15m`. Returns a time unchanged, because the API checks it. Throws the fault
+ * `invalid_request` for other text.
+ */
 export function timeOfAge(flag: MemberFlag, typed: string): string {
   if (DURATION.test(typed)) return formatInstant(Math.round(wallTime() - parseDuration(`--${flag.name}`, typed)));
   if (/^\d{4}-/.test(typed)) return typed;

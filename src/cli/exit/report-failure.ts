@@ -95,12 +95,12 @@ export function printHeldError(): void {
  * operation's hints.
  */
 export function reportProblem(reply: Reply, nameMember?: NameMember, own?: Hints): ExitCode {
-  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId, own);
+  return printProblem(reply.status, decodeProblem(reply.bodyText), nameMember, reply.traceId, own);
 }
 
 /** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
-  if (error instanceof Problem) return tellProblem(error.status, error, nameMember, error.traceId);
+  if (error instanceof Problem) return printProblem(error.status, error, nameMember, error.traceId);
   if (error instanceof Fault) {
     const { code, message, hint, details, errors } = error;
     printError(FAULTS[code].exit, { code, message, hint, details, errors });
@@ -137,18 +137,18 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   return 1;
 }
 
-type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & {
+type ReportedProblem = Pick<DecodedProblem, 'code' | 'detail'> & {
   readonly [Name in 'errors' | 'ids']?: DecodedProblem[Name] | undefined;
 };
 
-function tellProblem(
+function printProblem(
   status: number,
-  problem: ToldProblem | undefined,
+  problem: ReportedProblem | undefined,
   nameMember?: NameMember,
   traceId?: string,
   own: Hints = {},
 ): ExitCode {
-  const { code, detail, errors, ids }: ToldProblem = problem ?? { code: undefined, detail: `status ${status}` };
+  const { code, detail, errors, ids }: ReportedProblem = problem ?? { code: undefined, detail: `status ${status}` };
   const hints: Hints = { permission_missing: otherKeyHint(process.env), ...HINTS, ...own };
   const hint = code !== undefined && Object.hasOwn(hints, code) ? hints[code] : undefined;
   return printError(

@@ -64,7 +64,7 @@ function nameAt({ read }: Place, call: Call): string | undefined {
   return typeof name !== 'string' || new RegExp(UUID).test(name) ? undefined : name;
 }
 
-/** Returns whether a call may name an application by its name. */
+/** Returns whether a call may contain the name of an application. */
 export function mayNameApplication(call: Call): boolean {
   return PLACES.some((place) => nameAt(place, call) !== undefined);
 }
@@ -86,7 +86,7 @@ export async function resolveApplication(client: Client, call: Call): Promise<Ca
     } else if ('application' in found) resolved = place.write(resolved, String(selectField(found.application, ['id'])));
     else if (!isOpen)
       return mapDetail(found, (detail) => (isOnlyForName(call, found) ? `${detail} ${DENIED}` : detail));
-    else if (found.status === 403) report('without application:read, --entity takes only an id');
+    else if (found.status === 403) report('without application:read, --entity accepts only an id');
   }
   return resolved;
 }
@@ -104,7 +104,7 @@ async function hasEntries(client: Client, call: Call, id: string): Promise<boole
   return reply.status >= 400 || itemsOf(parseJson(reply.bodyText ?? ''), { list: true }).length > 0;
 }
 
-/** Returns the reply with another detail of its problem. */
+/** Returns the reply with a changed detail of its problem. */
 export function mapDetail(reply: Reply, change: (detail: string) => string): Reply {
   const problem = asObject(parseJson(reply.bodyText ?? 'null'));
   if (problem === undefined) return reply;

@@ -94,7 +94,7 @@ async function renderNested(
   return { text, note: note || undefined };
 }
 
-/** Returns whether a path selects from each item: of a list without pages, which has no such member itself. */
+/** Returns whether a path selects a member of each item: the list has no pages and no such member itself. */
 function isOfItems({ list, schema }: ResultView, steps: readonly Step[]): boolean {
   const isWhole = list && schema !== undefined && schema.properties?.['pagination'] === undefined;
   return isWhole && typeof steps[0] === 'string' && findUnknown(schema, steps.slice(0, 1)) !== undefined;

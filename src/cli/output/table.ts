@@ -81,7 +81,8 @@ async function renderRows(
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
   const text = draw(cells, widths, (cell, row) => (row === 0 ? paint(cell) : cell));
-  const notes = [note, hidden.length > 0 && `hidden columns: ${hidden.join(', ')} (--columns chooses)`].filter(Boolean);
+  const hint = hidden.length > 0 && `hidden columns: ${hidden.join(', ')} (choose with --columns)`;
+  const notes = [note, hint].filter(Boolean);
   return { text, note: notes.join('; ') || undefined };
 }
 

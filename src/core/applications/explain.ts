@@ -42,7 +42,7 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   const token = { id, containers, isHidden };
   if (isHidden) caller.recorder.hidden(id);
   else caller.recorder.shown([id], false);
-  // The rules that do not grant a permission would tell in which containers a hidden token is.
+  // The rules that do not grant a permission would reveal the containers of a hidden token.
   const asked = isHidden ? ADDRESSING : TOKEN_PERMISSIONS;
   const permissions = asked.map((permission) => {
     const { creator, ...explained } = explainAccess(isHidden ? only(grants, permission) : grants, permission, token);

@@ -87,7 +87,7 @@ export function createAuditRecorder(
 
     /**
      * Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. `names` are
-     * those of the shown applications, or of those of the shown API keys.
+     * the names of the shown applications, or of the applications of the shown API keys.
      */
     shown(entities: readonly string[], revealed: boolean, names?: readonly string[]): void {
       seen = { entities, revealed, names };

@@ -35,7 +35,7 @@ function entityTypeOf({ action, status, tenant_id }: AuditEvent): EntityType {
   if (Object.hasOwn(OPERATIONS, action)) {
     const { path, permission, audit }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
     if (audit.entity !== undefined) return audit.entity;
-    // A call that failed names the application.
+    // The entry of a failed call has the id of the application.
     if (path.includes('/keys') && status < 400) return 'application_key';
     return permission === undefined ? 'vault' : (ENTITY_TYPES[permission.replace(/:.*/, '')] ?? 'tenant');
   }

@@ -37,8 +37,8 @@ export const STORE_TABLES: TamperTables = {
     _bytea: tail,
   },
   /**
-   * When upkeep ran, the number of a row, the number of keys made, the day of a key's use, counters of activity, and the
-   * columns of a tombstone that only live tokens need. The rows of `format` and `head` are the same in every vault.
+   * The time of an upkeep, the number of a row, the number of keys made, the day of a key's use, counters of activity, and
+   * the columns of a tombstone that only live tokens need. The rows of `format` and `head` are the same in every vault.
    */
   unsealed: [
     /^format\.format /,

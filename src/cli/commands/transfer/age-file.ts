@@ -16,7 +16,7 @@ const START_BYTES = 256;
 /** The start of an age file. */
 export interface FileStart {
   readonly byPassphrase: boolean;
-  /** With a passphrase, the whole header (150 bytes) and what follows it. */
+  /** For a passphrase, the whole header (150 bytes) and the bytes after it. */
   readonly bytes: Uint8Array;
 }
 

@@ -55,8 +55,8 @@ function ownWords(target: Exclude<Target, { readonly kind: 'remote' }>, flags: G
 }
 
 /**
- * Resolves to the API keys of a console: those in the files, else the one of the environment, which a profile may have
- * completed. There may be none, because the user can paste a key into the page.
+ * Resolves to the API keys of a console: those in the files, or else the key in the environment, which includes the
+ * profile. There may be none, because the user can paste a key into the page.
  */
 export async function readConsoleKeys(
   files: readonly string[],

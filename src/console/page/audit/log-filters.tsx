@@ -85,7 +85,7 @@ const BOUNDS = [
   ['To', 'until'],
 ] as const;
 
-/** Returns a time as a field writes it. */
+/** Returns a time in the form of a date field. */
 const localTime = (iso: string | undefined): string => (iso ? exactTime(iso).slice(0, 19).replace(' ', 'T') : '');
 
 function verdictOf({ ok, entries = 0, head = '', first_bad: bad }: Verified) {

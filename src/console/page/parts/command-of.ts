@@ -29,7 +29,7 @@ export interface ShownCommand {
 export type Copied = { readonly text: string; readonly note?: string | undefined } | { readonly reason: string };
 
 const TEMPORARY = 'This vault is temporary: it ends with its daemon, and no command can name its file.';
-const OTHER_FILE = 'FILE is the file of the vault, on the machine of its daemon.';
+const OTHER_FILE = 'FILE is the vault file on the machine of the daemon.';
 const NO_DAEMON = 'This console opened the vault itself. A request needs a daemon: start `vault serve`.';
 
 /** Returns the command line that runs as it is in any folder, if the vault can be named. */

@@ -1,7 +1,7 @@
 interface DateOptions {
   readonly label: string;
   readonly type: 'date' | 'datetime-local';
-  /** A date or a time in the time zone of the browser, as the input writes it. */
+  /** A date or a time in the time zone of the browser, in the form of the input. */
   readonly value: string;
   readonly min?: string;
   readonly choose: (value: string) => void;

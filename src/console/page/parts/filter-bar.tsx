@@ -14,7 +14,7 @@ interface FilterOptions {
   readonly apply: (typed: string) => string | Promise<string>;
   /** Completes the text before the cursor. */
   readonly offersAt?: (before: string) => Offered;
-  /** Shows a menu beside the input, which may apply another text. */
+  /** Shows a menu beside the input. `choose` applies another text. */
   readonly menu?: (typed: string, choose: (text: string) => void) => ComponentChildren;
 }
 

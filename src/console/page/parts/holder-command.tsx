@@ -14,7 +14,7 @@ interface HolderCommandOptions<T> {
   readonly show: (result: T) => ComponentChildren;
 }
 
-/** Runs a command on the vault's file and shows its result. Without the file, it shows only the command line. */
+/** Runs a command on the vault's file and shows its result. Without the file, shows only the command line. */
 export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCommandOptions<T>) {
   const { isRunning, result, error, at } = run.state.value;
   if (!hasFile()) {

@@ -11,7 +11,7 @@ export interface Column<Row> {
   readonly titleOf?: (row: Row) => string | undefined;
   /** Whether the cells are code. */
   readonly isCode?: boolean;
-  /** The width, by what a cell contains; `long` is a UUID in a wide list. Other columns share what remains. */
+  /** The width, by what a cell contains; `long` is a UUID in a wide list. Other columns share the remaining width. */
   readonly size?: 'short' | 'medium' | 'long' | 'time' | 'masked' | 'badge' | 'outcome';
   /** Which lists have the column: all but the narrowest (`extra`) and narrow ones (`less`), or only wide ones. */
   readonly rank?: 'extra' | 'less' | 'wide' | 'widest';

@@ -17,8 +17,8 @@ export function NoTokens({ filter, all }: NoTokensOptions) {
         <p>No token matches the filter.</p>
         {filter.hasData && (
           <p>
-            A search finds values only in search indexes. Cards have none. For the last four digits, add one:{' '}
-            <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
+            A search finds values only in search indexes. Cards have none by default. To search by the last four digits,
+            add one: <code>vault tokens patch ID --search-index '{CARD_INDEX}'</code>
           </p>
         )}
         <p>

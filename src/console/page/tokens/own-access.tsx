@@ -10,11 +10,11 @@ import { explainOwn } from '../vault.ts';
 interface OwnAccess {
   /** The key that sees most of the token, and its permission to read it. */
   readonly own?: { readonly key: HeldIdentity; readonly read: ExplainedPermission };
-  /** What some key may do with the token. */
+  /** The permissions on the token that at least one key has. */
   readonly allowed: ReadonlySet<string>;
 }
 
-/** Asks the vault what the console's keys see of a token, and may do with it. */
+/** Asks the vault what the console's keys see of a token, and what they may do with it. */
 export function useOwnAccess(id: string): Loaded<OwnAccess> {
   const keys = new Set(ASKED.flatMap(holdersOf));
   return useLoaded(`${id} ${[...keys].map(({ n }) => n)}`, async (signal) => {

@@ -15,7 +15,7 @@ interface ActionsOptions {
   readonly closed: string;
   /** The address of the form that changes the token. */
   readonly change: string;
-  /** What the console's keys may do with the token; undefined while that is unknown. */
+  /** The permissions of the console's keys on the token; undefined while they are unknown. */
   readonly allowed: ReadonlySet<string> | undefined;
 }
 
