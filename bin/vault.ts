@@ -25,6 +25,8 @@ async function start(): Promise<void> {
     process.umask(mask);
   }
   const { main }: typeof import('../src/cli/main.ts') = await import(MAIN);
+  // Node exits without an error when a prompt waits for an input that has ended.
+  process.exitCode = 130;
   process.exitCode = await main(process.argv.slice(2), { ownsOutput: true });
 }
 

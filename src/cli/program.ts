@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts';
 import { LOCAL_COMMANDS } from './commands/local-commands.ts';
 import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit/exit-codes.ts';
-import { reportFailure } from './exit/report-failure.ts';
+import { factOf, reportFailure } from './exit/report-failure.ts';
 import { acceptGlobalFlags, addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
 import { HELP_LAYOUT, helpTopic, isHelpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
 import { inOwnName } from './help/in-own-name.ts';
@@ -228,12 +228,9 @@ const SYNONYM_FLAGS: Readonly<Record<string, readonly { readonly option: string;
   '--confirm': [{ option: '--yes' }],
 };
 
-/** Matches the superfluous words in commander's message. A word may be a secret. */
-const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
-
 /** Throws the fault `usage` with a hint for missing and superfluous arguments and for the flag of another command. */
 function refuseVerb(error: CommanderError, command: Command): void {
-  const fact = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+  const fact = factOf(error);
   if (error.code === 'commander.missingArgument' || error.code === 'commander.excessArguments') {
     throw new Fault('usage', fact, { hint: `usage: ${command.createHelp().commandUsage(command)}` });
   }

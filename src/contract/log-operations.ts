@@ -137,7 +137,7 @@ export const LOG_OPERATIONS = {
       keyHolder: true,
       exactTimes: true,
       emptyNote:
-        'no entries; --entity accepts an id or the name of an application; masked reads need --audit all, and --audit mutations omits denials and reveals',
+        'no entries; --entity accepts an id or the name of an application, but only the id of a deleted one; masked reads need --audit all, and --audit mutations omits denials and reveals',
       columns: [
         'created_at',
         'operation',

@@ -1,13 +1,19 @@
 import { Fault } from '../core/fault.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
+/** Keys from Argon2id, by salt and cost. `keeps` makes a derivation add its keys instead of taking them. */
+export interface DerivedKeys {
+  readonly keys: Map<string, Uint8Array>;
+  readonly keeps: boolean;
+}
+
 /**
- * The secret that unlocks a vault: the 32 raw bytes of a key file, or a passphrase as typed. `derived` keeps the keys
- * from Argon2id, by salt, for one more use.
+ * The secret that unlocks a vault: the 32 raw bytes of a key file, or a passphrase as typed. `derived` has keys that
+ * Argon2id made of it, each for one use.
  */
 export type Credential =
   | { readonly kind: 'key_file'; readonly key: Uint8Array }
-  | { readonly kind: 'passphrase'; readonly passphrase: string; readonly derived?: Map<string, Uint8Array> };
+  | { readonly kind: 'passphrase'; readonly passphrase: string; readonly derived?: DerivedKeys };
 
 export type CredentialKind = Credential['kind'];
 

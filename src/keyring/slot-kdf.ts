@@ -56,11 +56,12 @@ export async function deriveSlotKeys(sodium: Sodium, credential: Credential, sal
     const sumo = await loadLargeSodium();
     const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;
     const { passes, memory_kib } = cost;
-    const name = Buffer.from(salt).toString('hex');
+    const name = `${passes} ${memory_kib} ${Buffer.from(salt).toString('hex')}`;
+    const { keys: kept, keeps } = credential.derived ?? {};
     derived =
-      credential.derived?.get(name) ??
-      sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, passes, memory_kib * 1024, algorithm);
-    if (!credential.derived?.delete(name)) credential.derived?.set(name, new Uint8Array(derived));
+      kept?.get(name) ?? sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, passes, memory_kib * 1024, algorithm);
+    if (keeps) kept?.set(name, new Uint8Array(derived));
+    else kept?.delete(name);
     passphrase.fill(0);
   }
   const part = (from: number, to: number) => new Uint8Array(derived.subarray(from, to));

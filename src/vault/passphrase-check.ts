@@ -12,9 +12,16 @@ import type { VaultLocation } from './location.ts';
 export async function passphraseCheck(location: VaultLocation): Promise<(passphrase: string) => Promise<Credential>> {
   const header = await readHeader(location).catch(() => undefined);
   const check = async (passphrase: string): Promise<Credential> => {
-    const credential = { kind: 'passphrase', passphrase, derived: new Map() } as const;
-    if (header !== undefined) (await openSlot(header, credential)).master.fill(0);
-    return credential;
+    const credential = { kind: 'passphrase', passphrase } as const;
+    if (header === undefined) return credential;
+    const keys = new Map<string, Uint8Array>();
+    try {
+      (await openSlot(header, { ...credential, derived: { keys, keeps: true } })).master.fill(0);
+    } catch (error) {
+      for (const key of keys.values()) key.fill(0);
+      throw error;
+    }
+    return { ...credential, derived: { keys, keeps: false } };
   };
   if (header !== undefined && !listSlots(header).some(({ kind }) => kind === 'passphrase')) await check('');
   return check;

@@ -139,6 +139,14 @@ describe('on a terminal', () => {
     expect(existsSync(place.inside('a.db.key'))).toBe(true);
   });
 
+  it.each(['Passphrase', 'Repeat'])('an end of input at "%s" exits with 130 and leaves no file', async (prompt) => {
+    const answers = [['Passphrase', `${PASSPHRASE}\r`] as const, [prompt, '\x04'] as const];
+    const made = await ask('init --file a.db', prompt === 'Passphrase' ? answers.slice(1) : answers);
+    if (made === undefined) return;
+    expect(made.exitCode).toBe(130);
+    expect(existsSync(place.inside('a.db'))).toBe(false);
+  });
+
   it('Ctrl-C in a prompt exits with 130 and leaves no file; --no-color shows no colours', async () => {
     const made = await ask('init --file a.db --no-color', [['Passphrase', '\x03']]);
     if (made === undefined) return;

@@ -9,7 +9,9 @@ it.each([
   ['hex', '0'.repeat(64), true],
   ['half of a key in hex', '0a'.repeat(16), false],
   ['half of a key in hex, and a newline', `${'0A'.repeat(16)}\n`, false],
-  ['raw bytes that begin with hex digits', `${'0'.repeat(31)}g`, true],
+  ['a cut hex key with a line end', `${'0'.repeat(31)}\n`, false],
+  ['32 other characters', 'AbCdEfGh-/+=wxyz'.repeat(2), false],
+  ['raw bytes that begin with hex digits', `${'0'.repeat(31)}\0`, true],
   ['hex with another character', `${'0'.repeat(63)}x`, false],
 ])('decodes only one text per key: %s', (_what, text, isKey) => {
   expect(decodeKey(Buffer.from(text)) !== undefined).toBe(isKey);

@@ -5,7 +5,7 @@ export const KEY_FILE_BYTES = 32;
 export const MAX_KEY_BYTES = 66;
 
 /** The forms of a key, for hints. */
-export const KEY_FORMS = '32 raw bytes, 64 hex or 44 base64 characters, and at most one newline';
+export const KEY_FORMS = '32 random bytes, 64 hex or 44 base64 characters, and at most one newline';
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -18,7 +18,7 @@ const FORMS = [
 
 /**
  * Returns the key in the contents of a key file or the output of a program; undefined without one. The length
- * determines the form, but 32 hex digits are half a key. Makes no string of the key, because a string cannot be wiped.
+ * determines the form, but 32 readable characters are a cut or a wrong text, not random bytes. Makes no string of the key, because a string cannot be wiped.
  */
 export function decodeKey(contents: Buffer): Uint8Array | undefined {
   const form = FORMS.find(({ size, end }) => {
@@ -26,7 +26,7 @@ export function decodeKey(contents: Buffer): Uint8Array | undefined {
     if (newline < 0 || newline > 2) return false;
     return contents.toString('latin1', size - end.length) === end + ['', '\n', '\r\n'][newline];
   });
-  if (form === undefined || (form.bits === 8 && contents.subarray(0, form.size).every(isHexDigit))) return undefined;
+  if (form === undefined || (form.bits === 8 && contents.subarray(0, form.size).every(isReadable))) return undefined;
   const key = new Uint8Array(KEY_FILE_BYTES);
   let [at, held, bits] = [0, 0, 0];
   for (const byte of contents.subarray(0, form.size - form.end.length)) {
@@ -48,6 +48,7 @@ export function decodeKey(contents: Buffer): Uint8Array | undefined {
   return undefined;
 }
 
-function isHexDigit(byte: number): boolean {
-  return Number.parseInt(String.fromCharCode(byte), 16) >= 0;
+/** Returns whether a byte is a printable or blank character of ASCII. All 32 of a random key are with a chance of 2⁻⁴⁴. */
+function isReadable(byte: number): boolean {
+  return (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
 }

@@ -86,7 +86,7 @@ export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readon
 export function timeOfAge(flag: MemberFlag, typed: string): string {
   if (DURATION.test(typed)) return formatInstant(Math.round(wallTime() - parseDuration(`--${flag.name}`, typed)));
   if (/^\d{4}-/.test(typed)) return typed;
-  throw wrongMember(flag, 'must be an age such as 15m, 24h or 7d, or an ISO 8601 time');
+  throw wrongMember(flag, 'must be an age such as 15m, 24h or 7d, or an ISO 8601 date or time');
 }
 
 /** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `invalid_request`. */

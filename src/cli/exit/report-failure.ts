@@ -174,11 +174,18 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--jq'": 'print one member with --field, or pipe -o json into jq',
 };
 
+/** Matches the superfluous words in commander's message. A word may be a secret. */
+const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
+
+/** Returns the message of an error of commander, without superfluous words. */
+export function factOf({ message }: Error): string {
+  return message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+}
+
 /** Reports an error of commander: `error: …` with a suggestion on a second line. Returns the exit code. */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
-  const message = error.message.replace(/^error: /, '');
-  const [fact = '', suggestion] = message.split('\n');
+  const [fact = '', suggestion] = factOf(error).split('\n');
   const reported = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
   const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
   // A flag with one dash has only one letter, so `-abc` needs a hint.

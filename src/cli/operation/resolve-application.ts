@@ -79,14 +79,15 @@ export async function resolveApplication(client: Client, call: Call): Promise<Ca
     const name = nameAt(place, call);
     if (name === undefined) continue;
     const isOpen = place.isOpen?.(call) ?? false;
-    if (isOpen && (await hasEntries(client, call, name))) continue;
     const found = await findByName(client, call.apiKey, name);
     if (found === undefined) {
       if (!isOpen) throw new Fault('not_found', 'no application has this id or name', { hint: hintFor(call) });
     } else if ('application' in found) resolved = place.write(resolved, String(selectField(found.application, ['id'])));
     else if (!isOpen)
       return mapDetail(found, (detail) => (isOnlyForName(call, found) ? `${detail} ${DENIED}` : detail));
-    else if (found.status === 403) report('without application:read, --entity accepts only an id');
+    else if (found.status === 403 && !(await hasEntries(client, call, name))) {
+      report('without application:read, --entity accepts only an id');
+    }
   }
   return resolved;
 }
@@ -97,7 +98,7 @@ function isOnlyForName({ operation }: Call, { status }: Reply): boolean {
   return status === 403 && permission !== 'application:read';
 }
 
-/** Resolves to whether the log has an entry about a record with this id. An id comes before a name. */
+/** Resolves to whether the log has an entry about a record with this id. Any caller can have put it there by a denied call. */
 async function hasEntries(client: Client, call: Call, id: string): Promise<boolean> {
   const query = Object.entries({ entity_id: id, size: '1' });
   const reply = await client.call({ operation: 'listLogs', apiKey: call.apiKey, params: {}, query });
