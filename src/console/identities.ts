@@ -104,7 +104,7 @@ export function createIdentities(client: Client, keys: readonly ConsoleKey[], se
     }
     const ended = able.filter(({ isEnded }) => isEnded);
     if (ended.length > 0) return endedReply(ended, traceId);
-    const detail = 'No API key of the console holds the required permission.';
+    const detail = `No API key of the console holds ${permission ?? 'the required permission'}.`;
     return problemReply(new Problem('permission_missing', { detail }), traceId);
   }
 

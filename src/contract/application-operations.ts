@@ -124,7 +124,7 @@ export const APPLICATION_OPERATIONS = {
       arguments: ['application_id'],
       flags: { token_id: 'token', ...APPLICATION_FLAGS },
       spread: 'application',
-      columns: ['token_id', 'containers', 'permissions'],
+      columns: ['permissions'],
       examples: [
         'vault apps explain backend --token $TOKEN',
         `vault apps explain backend --token $TOKEN \\\n    --rule 'container=/pci/ transform=mask permissions=token:read'`,
