@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { findSoundTenant } from '../../src/vault/tenants/find-sound-tenant.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { DAMAGE, expectOthers } from './damaged-tenant-fixture.ts';
@@ -90,6 +92,17 @@ it('an older row that is put back while the vault is open is damage', async () =
     await putBack(file, before, ['tenant']);
     expect(await vault.listTenants()).toMatchObject({ damaged: [tenants.last] });
   });
+});
+
+it('an older row that is put back behind a change that is not followed yet is damage', async () => {
+  const { file, tenants } = await threeTenants();
+  const { close, ...parts } = await openFileForKeyHolder({ file, credential: CREDENTIAL });
+  expect(await findSoundTenant(parts, tenants.last)).toMatchObject({ record: { id: tenants.last } });
+  const before = await keepRows(file);
+  await callOnce({ file }, tenants.management, 'updateTenant', { body: { name: 'new' } });
+  await putBack(file, before, ['tenant']);
+  await expect(findSoundTenant(parts, tenants.last)).rejects.toMatchObject({ code: 'integrity_failure' });
+  await close();
 });
 
 it('a damaged log rejects the list, and no tenant counts as damaged', async () => {

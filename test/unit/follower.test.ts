@@ -173,8 +173,9 @@ describe('a vault that is open', () => {
     const event = { action: 'getToken', status: 200, tenant_id: vault.tenantId, entities: ['token-0'] } as const;
     await store.appendAudit(Array.from({ length: 1100 }, () => audit.draft(event)));
     await close();
-    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    // A read adds a row that names the end of the commit, so the opening must be first.
     expect(await read(await openedVault(vault.file), vault.apiKey)).toMatchObject(OK);
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
   });
 
   it('gives no stamp to records that were read before their tenant changed', async () => {
