@@ -189,7 +189,7 @@ export async function useLocalCommands(workspace: Workspace, canaries: Canaries)
   const opened = ['--file', file, '--key-file', keyFile];
   const passphrase = workspace.given('passphrase', canaries.word('passphrase', 'key', ' with space'));
   const wrong = workspace.given('wrong-passphrase', canaries.word('wrong passphrase', 'key'));
-  const strange = workspace.given('wrong.key', Buffer.from(canaries.word('wrong key file', 'key').padEnd(32, 'x')));
+  const strange = workspace.given('wrong.key', Buffer.from(canaries.word('wrong key file', 'key').padEnd(32, '\0')));
   await workspace.vault(['keys', 'add', ...opened, '--new-passphrase-file', passphrase]);
   await workspace.vault(['keys', 'add', ...opened, '--new-key-file', workspace.given('second.key')]);
   await workspace.vault(['keys', 'list', '--file', file, '--passphrase-file', passphrase]);
@@ -198,7 +198,7 @@ export async function useLocalCommands(workspace: Workspace, canaries: Canaries)
   await workspace.vault(['doctor', '--file', file, '--key-file', strange], { exit: 10 });
   await workspace.vault(['keys', 'rotate', ...opened, '--indexes', '--yes']);
   await workspace.vault(['keys', 'remove', ...opened, '--slot', '2', '--yes']);
-  const printed = workspace.given('printed.key', canaries.word('key of a command', 'key').padEnd(32, 'x'));
+  const printed = workspace.given('printed.key', canaries.word('key of a command', 'key').padEnd(32, '\0'));
   await workspace.vault(['keys', 'add', ...opened, '--new-key-command', `cat ${printed}`]);
   await workspace.vault(['keys', 'list', '--file', file, '--key-command', `cat ${printed}`]);
   await workspace.vault(['doctor', '--file', file, '--key-command', `cat ${passphrase}`], { exit: 10 });

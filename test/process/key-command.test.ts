@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makePlace } from './cli-fixture.ts';
 
-const KEY = Buffer.from('canary-key, 32 bytes to look for');
+const KEY = Buffer.from('canary-key, 32 bytes to look fö');
 const FORMS = [KEY.toString(), KEY.toString('hex'), KEY.toString('base64')];
 const place = makePlace();
 

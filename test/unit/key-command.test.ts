@@ -7,7 +7,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 fakeableTimers();
 
-const KEY = Buffer.from('canary-key, 32 bytes to look for');
+const KEY = Buffer.from('canary-key, 32 bytes to look fö');
 const ending = (byte: number) => Buffer.from([...KEY.subarray(0, 31), byte]);
 
 async function run(script: string, ...printed: readonly (Buffer | string)[]): Promise<Uint8Array> {

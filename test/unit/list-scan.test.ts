@@ -3,34 +3,36 @@ import { type Core, openCore, partOfSegment, rule, tenantsWith } from './core-fi
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Counts the rows and bytes that are opened in each turn of the event loop while `watch` runs. */
+/**
+ * Returns a keyring that counts the tokens and the bytes that each turn of the event loop opens. A turn is known by
+ * libuv's count of them, because an immediate of the test may run before or after the product's.
+ */
 function watchOpening() {
-  let turns: number[] = [0];
-  let bytes: number[] = [0];
-  let isOver = false;
+  const rows = new Map<number, number>();
+  const bytes = new Map<number, number>();
+  const add = (counts: Map<number, number>, value: number) => {
+    const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
+    counts.set(turn, (counts.get(turn) ?? 0) + value);
+  };
 
   const keyringOf = tenantsWith(({ open }) => ({
     open(context, sealed) {
-      if (context.table === 'token' && context.column === 'presented')
-        turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
-      else bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) + sealed.length;
+      if (context.table === 'token' && context.column === 'presented') add(rows, 1);
+      else add(bytes, sealed.length);
       return open(context, sealed);
     },
   }));
 
   async function watch(work: () => Promise<unknown>) {
-    [turns, bytes, isOver] = [[0], [0], false];
-    const next = () => {
-      if (isOver) return;
-      turns.push(0);
-      bytes.push(0);
-      setImmediate(next);
-    };
-    setImmediate(next);
+    rows.clear();
+    bytes.clear();
     await work();
-    isOver = true;
-    const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
-    return { rows: sum(turns), rowsAtOnce: Math.max(...turns), bytesAtOnce: Math.max(...bytes) };
+    const all = [...rows.values()];
+    return {
+      rows: all.reduce((a, b) => a + b, 0),
+      rowsAtOnce: Math.max(...all),
+      bytesAtOnce: Math.max(...bytes.values()),
+    };
   }
 
   return { keyringOf, watch };
@@ -67,7 +69,7 @@ describe('a list by a rule on a part of a segment', () => {
 });
 
 describe('a page with much data', () => {
-  it('opens at most about 1 MiB in a turn for all callers together', async () => {
+  it('opens at most two slices of about 1 MiB in a turn for all callers together', async () => {
     const { keyringOf, watch } = watchOpening();
     const core = await openCore({ keyringOf });
     for (let n = 0; n < 12; n++) await core.token({ type: 'token', data: 'x'.repeat(300_000) });
@@ -76,6 +78,7 @@ describe('a page with much data', () => {
     // On a busy machine, slices would also end by time, in the middle of what is counted.
     vi.spyOn(process, 'uptime').mockReturnValue(1);
     const { bytesAtOnce } = await watch(() => Promise.all(keys.map((key) => core.call(key, 'listTokens'))));
-    expect(bytesAtOnce).toBeLessThan(1.5 * 1024 * 1024);
+    // Slices begin with immediates. Work that began before those of its turn shares the turn with the first slice.
+    expect(bytesAtOnce).toBeLessThan(2.5 * 1024 * 1024);
   });
 });
