@@ -46,7 +46,7 @@ export const APPLICATION_KEY_OPERATIONS = {
     result: APPLICATION_KEYS,
     status: 200,
     summary: 'List the API keys of an application',
-    audit: { code: 'yl', effect: 'none' },
+    audit: { code: 'yl', effect: 'none', entity: 'application_key' },
     conflicts: [],
     cli: {
       command: ['apps', 'keys', 'list'],
@@ -63,7 +63,7 @@ export const APPLICATION_KEY_OPERATIONS = {
     result: APPLICATION_KEY,
     status: 200,
     summary: 'Get an API key of an application',
-    audit: { code: 'yg', effect: 'none' },
+    audit: { code: 'yg', effect: 'none', entity: 'application_key' },
     conflicts: [],
     cli: {
       command: ['apps', 'keys', 'get'],

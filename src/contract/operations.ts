@@ -52,7 +52,7 @@ export interface AuditFacts {
     | 'none'
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'application_key' | 'token', 'upsert' | 'remove'];
   /** The type of the records that the event names. Default: the resource of the permission. */
-  readonly entity?: 'token';
+  readonly entity?: 'token' | 'application_key';
   /** Whether only denials are recorded, at any level, because the operation itself reads the audit. */
   readonly denialsOnly?: true;
 }

@@ -104,6 +104,10 @@ describe('the days of a query', () => {
     ['NOT created_at:2026-01-01', `NOT created_at:2026-01-01 AND ${OCTOBER}`],
     ['expires_at:[* TO 2026-01-01]', `expires_at:[* TO 2026-01-01] AND ${OCTOBER}`],
     ['data:"created_at:[1 TO 2]"', `data:"created_at:[1 TO 2]" AND ${OCTOBER}`],
+    [
+      'data:"a created_at:[1 TO 2] b" AND (created_at:2026-01-01)',
+      `data:"a created_at:[1 TO 2] b" AND (created_at:2026-01-01) AND ${OCTOBER}`,
+    ],
     ['not a query', `not a query AND ${OCTOBER}`],
   ])('are those of the browser: %s', (query, changed) => {
     expect(withDays(query, 'created_at', october)).toBe(changed);

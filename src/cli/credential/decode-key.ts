@@ -18,7 +18,8 @@ const FORMS = [
 
 /**
  * Returns the key in the contents of a key file or the output of a program; undefined without one. The length
- * determines the form, but 32 readable characters are a cut or a wrong text, not random bytes. Makes no string of the key, because a string cannot be wiped.
+ * determines the form, but 32 readable characters are a cut or a wrong text, not random bytes. Makes no string of the
+ * key, because a string cannot be wiped.
  */
 export function decodeKey(contents: Buffer): Uint8Array | undefined {
   const form = FORMS.find(({ size, end }) => {

@@ -33,10 +33,9 @@ function entityTypeOf({ action, status, tenant_id }: AuditEvent): EntityType {
   const [changed = ''] = changeOf({ action, status, revision: 1, entities: [] }) ?? [];
   if (changed === 'application_key') return changed;
   if (Object.hasOwn(OPERATIONS, action)) {
-    const { path, permission, audit }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
-    if (audit.entity !== undefined) return audit.entity;
-    // The entry of a failed call has the id of the application.
-    if (path.includes('/keys') && status < 400) return 'application_key';
+    const { permission, audit }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
+    // The entry of a failed call about API keys has the id of their application.
+    if (audit.entity === 'token' || (audit.entity !== undefined && status < 400)) return audit.entity;
     return permission === undefined ? 'vault' : (ENTITY_TYPES[permission.replace(/:.*/, '')] ?? 'tenant');
   }
   return ENTITY_TYPES[changed] ?? 'tenant';

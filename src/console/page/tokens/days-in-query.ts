@@ -33,7 +33,8 @@ export function withDays(query: string, field: RangeField, days: Days): string {
 function withRange(query: string, field: RangeField, range: string): string {
   const terms = [...query.matchAll(new RegExp(`(^|\\s+)(AND\\s+)?${field}:(?:[[{][^\\]}]*[\\]}]|\\S+)`, 'g'))];
   const [term] = terms;
-  if (term !== undefined && terms.length === 1 && daysIn(query, field) !== undefined) {
+  const isQuoted = query.slice(0, term?.index).split('"').length % 2 === 0;
+  if (term !== undefined && terms.length === 1 && !isQuoted && daysIn(query, field) !== undefined) {
     const [text, space = '', and = ''] = term;
     const rest = query.slice(term.index + text.length);
     const start = query.slice(0, term.index);
