@@ -7,7 +7,7 @@ import type { Finish } from './exit/exit-codes.ts';
 import { factOf, reportFailure } from './exit/report-failure.ts';
 import { acceptGlobalFlags, addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
 import { HELP_LAYOUT, helpTopic, isHelpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
-import { inOwnName } from './help/in-own-name.ts';
+import { asStarted } from './help/in-own-name.ts';
 import { VERSION } from './help/version.ts';
 import { GROUPS, HIDDEN_GROUP, type NounRow, nounOf, nounRow, RENAMED } from './nouns.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
@@ -56,7 +56,7 @@ export function createProgram(finish: Finish, called?: string, { isWhole = false
   root.command(`${TOPIC_COMMAND} <topic>`, { hidden: true }).action(async (topic: string) => {
     const text =
       topic === 'all' ? createProgram(finish, undefined, { isWhole: true }).helpInformation() : await helpTopic(topic);
-    await writeOut(inOwnName(reflowHelp(text, helpWidth())));
+    await writeOut(asStarted(reflowHelp(text, helpWidth())));
   });
   root.addHelpText('after', MORE_HELP);
   return root;
@@ -79,7 +79,7 @@ function helpWidth(): number {
 }
 
 function writeHelp(text: string): void {
-  const written = writeOut(inOwnName(reflowHelp(text, helpWidth())));
+  const written = writeOut(asStarted(reflowHelp(text, helpWidth())));
   written.catch((error: unknown) => process.exit(reportFailure(error, process.env)));
 }
 

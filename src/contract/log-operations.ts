@@ -136,8 +136,8 @@ export const LOG_OPERATIONS = {
       walk: 'listLogs',
       keyHolder: true,
       exactTimes: true,
-      emptyNote:
-        'no entries; --entity accepts an id or the name of an application, but only the id of a deleted one; masked reads need --audit all, and --audit mutations omits denials and reveals',
+      emptyNote: 'no entries; masked reads need --audit all, and --audit mutations omits denials and reveals',
+      emptyHints: { entity_id: '--entity accepts only the id of a deleted application' },
       columns: [
         'created_at',
         'operation',

@@ -14,6 +14,8 @@ export class Fault extends Error {
   readonly hint: string | undefined;
   /** Lines to print below the message when several parts are wrong. */
   readonly details: readonly string[];
+  /** The ids of the records that an ambiguous name names. */
+  readonly ids: readonly string[];
   /** The errors by the path of the member, for `invalid_request`. */
   readonly errors: MemberErrors | undefined;
 
@@ -23,6 +25,7 @@ export class Fault extends Error {
     options: {
       readonly hint?: string | undefined;
       readonly details?: readonly string[];
+      readonly ids?: readonly string[];
       readonly errors?: MemberErrors;
       readonly cause?: unknown;
     } = {},
@@ -31,9 +34,16 @@ export class Fault extends Error {
     this.name = 'Fault';
     this.code = code;
     this.details = options.details ?? [];
+    this.ids = options.ids ?? [];
     this.errors = options.errors;
     const row: { readonly exit: number; readonly hint?: string } = FAULTS[code];
     // Any open can meet the limit on open files, and no other hint helps then.
     this.hint = isShortage(options.cause) ? FAULTS.too_many_files.hint : (options.hint ?? row.hint);
+  }
+
+  /** Returns this fault with another message. */
+  withMessage(message: string): Fault {
+    const { code, hint, details, ids, errors } = this;
+    return new Fault(code, message, { hint, details, ids, ...(errors && { errors }), cause: this });
   }
 }

@@ -161,10 +161,14 @@ describe('on a terminal', () => {
       },
     );
     const PATH = `${bin}:${process.env['PATH']}`;
-    const ended = startOnTerminal(`ui --file '${FILE}' ${KEYS.join(' ')} --idle 3s`, { cwd: folder, env: { PATH } }, [
-      ['Ctrl-C ends it', 'y\r'],
-      ['Allow it?', answer],
-    ]);
+    const ended = startOnTerminal(
+      `ui --file '${FILE}' ${KEYS.join(' ')} --idle 3s`,
+      { cwd: folder, env: { PATH, DISPLAY: ':0' } },
+      [
+        ['Ctrl-C ends it', 'y\r'],
+        ['Allow it?', answer],
+      ],
+    );
     for (let n = 0; n < 100 && !(await isThere(link)); n += 1) await delay(100);
     const { page } = await watch(browser, await readFile(link, 'utf8'));
     return { page, ended };
@@ -181,6 +185,13 @@ describe('on a terminal', () => {
     await page.waitForSelector('tbody tr');
     await page.context().close();
     expect((await ended)?.stdout).toMatch(/A browser shows \d{4}\. Allow it\?/);
+  });
+
+  it('prints the link where no browser can show a window', async () => {
+    const line = `ui --file '${FILE}' ${KEYS.join(' ')} --idle 1s`;
+    const ended = await startOnTerminal(line, { cwd: folder, env: { BROWSER: '', DISPLAY: '' } }, []);
+    expect(ended?.stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ui\/#code=/m);
+    expect(ended?.stdout).not.toContain('is open in your browser');
   });
 
   it('ends on Ctrl-C at the question', async () => {

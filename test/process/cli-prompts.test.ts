@@ -180,6 +180,7 @@ describe('on a terminal', () => {
     ]);
     expect(added?.exitCode).toBe(0);
     expect(`${made.stdout}${added?.stdout}`).not.toMatch(/orchid|marble/);
+    expect(added?.stdout).toMatch(/vault: good: about \d+ bits/);
     const again = ['the passphrase is empty', '\r'] as const;
     const empty = await ask('init --file b.db --passphrase-file -', [['Passphrase', '\r'], again, again]);
     expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });

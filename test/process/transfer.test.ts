@@ -66,6 +66,11 @@ it.runIf(isThere('script') && isThere('age'))(
     };
     await type('export --out ours.pass', undefined, 'Passphrase for the export', 'Repeat');
     await type('-d -o opened ours.pass', 'age', 'Enter passphrase');
+    // A wrong tenant is an error before the prompt, so that nobody types a passphrase in vain.
+    expect(await startOnTerminal('export --tenant nobody --out x.pass', { cwd, env }, [])).toMatchObject({
+      exitCode: 3,
+      stdout: expect.not.stringContaining('Passphrase'),
+    });
     expect(readFileSync(inside('opened'))).toEqual(readFileSync(inside('plain')));
     await type('-p -o theirs.pass plain', 'age', 'Enter passphrase', 'Confirm passphrase');
     await type('import theirs.pass', undefined, 'Passphrase of the export');

@@ -5,6 +5,7 @@ import { createItemPrinter } from '../../src/cli/output/print-items.ts';
 import { FORMATS, type Format } from '../../src/cli/output/result-view.ts';
 import { parsePath } from '../../src/cli/output/select-field.ts';
 import type { Call, Client } from '../../src/contract/call.ts';
+import type { Json } from '../../src/contract/json.ts';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 
 const view = viewOf(OPERATIONS.listTokens);
@@ -69,6 +70,51 @@ const FIVE = ['e', 'd', 'c', 'b', 'a'].map((id) => item(`tok-${id}`));
 
 afterEach(() => {
   vi.restoreAllMocks();
+});
+
+describe('list --follow', () => {
+  /** Prints pages of tokens as they arrive, in a terminal of this width. */
+  async function follow(width: number | undefined, pages: readonly (readonly Json[])[]) {
+    const written: string[] = [];
+    const noted: string[] = [];
+    const printer = createItemPrinter(
+      view,
+      { format: 'table', field: undefined, quiet: false, endless: true },
+      { colour: false, width },
+      async (text) => void written.push(text),
+      (text) => void noted.push(text),
+    );
+    for (const page of pages) await printer.print(page);
+    return { lines: written.join('').split('\n'), noted };
+  }
+
+  const entry = (id: string, data: string): Json => ({ id, type: 'token', data, containers: ['/a/'], metadata: {} });
+
+  const pages = [[entry('a', 'x')], [entry('longer', 'y'.repeat(30))], [entry('b', 'z')]];
+
+  it('prints one head and whole cells in a pipe', async () => {
+    const { lines, noted } = await follow(undefined, pages);
+    expect(lines).toEqual([
+      'ID  TYPE   DATA  CONTAINERS  METADATA  CREATED_AT  EXPIRES_AT',
+      'a   token  x     /a/         {}',
+      `longer  token  ${'y'.repeat(30)}  /a/         {}`,
+      `b       token  z${' '.repeat(29)}  /a/         {}`,
+      '',
+    ]);
+    expect(noted).toEqual([]);
+  });
+
+  it('keeps the columns of the first page in a terminal, cuts data, but no id', async () => {
+    const { lines, noted } = await follow(40, pages);
+    expect(lines).toEqual([
+      'ID  TYPE   DATA  CONTAINERS  METADATA',
+      'a   token  x     /a/         {}',
+      'longer  token  yyy…  /a/         {}',
+      'b       token  z     /a/         {}',
+      '',
+    ]);
+    expect(noted).toEqual(['hidden columns: created_at, expires_at (choose with --columns)']);
+  });
 });
 
 describe('list --all', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { COMPLETION_SCRIPTS } from '../../src/cli/completion/completion.ts';
-import { inOwnName } from '../../src/cli/help/in-own-name.ts';
+import { inOwnName, startedBy } from '../../src/cli/help/in-own-name.ts';
 
 it.each([
   ['vault: no vault at v.db', 'token-vault: no vault at v.db'],
@@ -27,4 +27,16 @@ it.each([
   ['powershell', '-CommandName token-vault -ScriptBlock'],
 ] as const)('the completion of %s completes token-vault', (shell, line) => {
   expect(inOwnName(COMPLETION_SCRIPTS[shell], 'token-vault')).toContain(line);
+});
+
+it.each([
+  ['/usr/bin/vault', undefined, 'vault'],
+  ['/usr/bin/token-vault', undefined, 'token-vault'],
+  ['/home/me/.npm/_npx/1f/node_modules/.bin/token-vault', 'exec', 'npx token-vault'],
+  ['C:\\app\\node_modules\\token-vault\\bin\\token-vault.cjs', 'exec', 'npx token-vault'],
+  ['/app/node_modules/.bin/vault', 'run-script', 'vault'],
+  ['/app/bin/vault.ts', 'exec', 'vault'],
+  ['/app/node_modules/vitest/vitest.mjs', 'exec', 'vault'],
+])('%s of npm %s is started by %s', (startedAs, command, expected) => {
+  expect(startedBy(startedAs, command)).toBe(expected);
 });

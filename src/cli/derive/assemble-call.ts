@@ -93,7 +93,9 @@ export async function bodyOfFlags(
   const isMissing = (member: string) => !bodyFlags.some((flag) => flag.member === member);
   const missing = (row.body?.required ?? []).filter(isMissing).map((member) => alternatives(row, member));
   if (missing.length > 0) {
-    const hint = 'pass the whole body with --body @file; --help lists all flags';
+    const hint = row.cli.replacesRights
+      ? 'an update replaces all members; use `vault apps edit` to keep the others'
+      : 'pass the whole body with --body @file; --help lists all flags';
     throw new Fault('usage', `${missing.join(' and ')} must be given`, { hint });
   }
   if (bodyFlags.length === 0 && clearing.size === 0) {

@@ -14,6 +14,9 @@ import { wrongMember } from './wrong-member.ts';
 /** Matches a duration from or before now, such as `90m`. Other text is passed on to the API, which checks times. */
 const DURATION = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
+/** Matches a word, or a number with a unit, which no form of a time is. */
+const NO_TIME = /^[\d.]*\s*[a-z]+$/i;
+
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
 /**
@@ -22,11 +25,12 @@ type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Prom
  */
 const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
-  time: ({ name }, typed) => {
-    const isFromNow = DURATION.test(typed);
-    return JSON.stringify(
-      isFromNow ? formatInstant(Math.round(wallTime() + parseDuration(`--${name}`, typed))) : typed,
-    );
+  time: (flag, typed) => {
+    if (DURATION.test(typed)) {
+      return JSON.stringify(formatInstant(Math.round(wallTime() + parseDuration(`--${flag.name}`, typed))));
+    }
+    if (!NO_TIME.test(typed)) return JSON.stringify(typed);
+    throw wrongMember(flag, 'must be a duration from now such as 90m, 12h or 30d, or an ISO 8601 date or date-time');
   },
   age: (flag, typed) => JSON.stringify(timeOfAge(flag, typed)),
   text: async (flag, typed, read) => {

@@ -8,7 +8,7 @@ import { type MemberErrors, memberLines, Problem } from '../../core/problem.ts';
 import type { NameMember } from '../derive/name-member.ts';
 import { pathFault } from '../files/typed-paths.ts';
 import type { Environment } from '../flags/global-flags.ts';
-import { inOwnName } from '../help/in-own-name.ts';
+import { asStarted, inOwnName } from '../help/in-own-name.ts';
 import { escapeInJson, stripControlCharacters } from '../output/control-characters.ts';
 import { wantsJsonErrors } from './error-form.ts';
 import { isFullDisk } from './error-reason.ts';
@@ -44,9 +44,9 @@ function otherKeyHint(env: Environment): string | undefined {
 /** Prints a fact, details and a hint on stderr: one line for the fact, one for each detail, and a line `hint: …`. */
 export function report(fact: string, hint?: string, details: readonly string[] = []): void {
   for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
-    writeError(`vault: ${stripControlCharacters(line)}\n`);
+    writeError(inOwnName(`vault: ${stripControlCharacters(line)}\n`));
   }
-  if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
+  if (hint !== undefined) writeError(asStarted(`hint: ${stripControlCharacters(hint)}\n`));
 }
 
 /** The members of an error as JSON, besides `exit_code`. */
@@ -86,7 +86,7 @@ export function printError<Code extends ExitCode | ChildExitCode>(
 /** Prints the first error of the command as one line of JSON, if JSON was asked for. Call it after all other output. */
 export function printHeldError(): void {
   if (held === undefined) return;
-  writeError(`${escapeInJson(held)}\n`);
+  writeError(asStarted(`${escapeInJson(held)}\n`));
   held = undefined;
 }
 
@@ -102,8 +102,8 @@ export function reportProblem(reply: Reply, nameMember?: NameMember, own?: Hints
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof Problem) return printProblem(error.status, error, nameMember, error.traceId);
   if (error instanceof Fault) {
-    const { code, message, hint, details, errors } = error;
-    printError(FAULTS[code].exit, { code, message, hint, details, errors });
+    const { code, message, hint, details, ids, errors } = error;
+    printError(FAULTS[code].exit, { code, message, hint, details, ids, errors });
     if (env['VAULT_DEBUG'] === '1' && isError(error.cause)) writeError(`${error.cause.stack}\n`);
     return FAULTS[code].exit;
   }
@@ -171,6 +171,10 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '-v'": 'vault --version',
   "unknown option '--json'": 'use -o json',
   "unknown option '--format'": 'use -o json, -o csv, -o ndjson or -o table',
+  "unknown option '--reveal'":
+    'the permissions and rules of the key decide what is shown; `vault apps explain` shows why',
+  "unknown option '--mask'":
+    'the permissions and rules of the key decide what is shown; `vault apps explain` shows why',
   "unknown option '--jq'": 'print one member with --field, or pipe -o json into jq',
 };
 
@@ -203,7 +207,7 @@ let isOwned = false;
 /** Writes to stderr. If the reader of stderr has gone, drops the text, and the work continues. */
 function writeError(text: string): void {
   ownStandardError();
-  process.stderr.write(inOwnName(text));
+  process.stderr.write(text);
 }
 
 /** Ignores errors of stderr from now on, so that a closed stderr ends neither a command nor a daemon. */

@@ -48,7 +48,6 @@ async function resolveNamed(client: Client, call: Call, about: string): Promise<
     return await resolveApplication(client, call);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const { code, hint, details, message } = error;
-    throw new Fault(code, `${about}${message}`, { hint, details, cause: error });
+    throw error.withMessage(about + error.message);
   }
 }

@@ -146,7 +146,7 @@ async function findByName(
   if (named.size > 1) {
     throw new Fault('usage', `${named.size} applications have this name`, {
       hint,
-      details: [...named.keys()],
+      ids: [...named.keys()],
     });
   }
   const [application] = named.values();

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { decodeProblem, parseText } from '../../client/decode-problem.ts';
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
@@ -54,7 +55,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     }
   }
 
-  const view = viewOf(row, typed.members['after'] === undefined);
+  const view = viewOf(row, typed.members);
   if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(flags, env);
   const print = many ? undefined : createPrinter(flags, env, view);
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
@@ -105,7 +106,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const rights = row.cli.replacesRights ? await import('./removed-rights.ts') : undefined;
       const before = await rights?.readBefore(client, named);
       const reply = existing ?? (await client.call(named));
-      if (reply.status >= 400) return reportProblem(reply, nameMember, row.cli.hints);
+      if (reply.status >= 400) return reportProblem(reply, nameMember, hintsFor(row, reply, call));
       if (existing !== undefined) {
         report('an application has this name; nothing was created', 'create another key with `vault apps keys create`');
         await print?.(existing.bodyText ?? '');
@@ -207,6 +208,15 @@ async function confirm(consequence: string, calls: readonly Call[], client?: Cli
   await (await import('./confirm-calls.ts')).confirmCalls(consequence, calls, client);
 }
 
+/** Returns the operation's hints for a problem. */
+function hintsFor({ cli: { hints = {} } }: Operation, { bodyText }: Reply, call: Call): Operation['cli']['hints'] {
+  const given = parseText(call.bodyText ?? '{}');
+  const isGiven = (path: string) => Object.hasOwn(Object(given), path.split('.', 1)[0] ?? '');
+  const lacks = Object.keys(decodeProblem(bodyText)?.errors ?? {}).some((path) => !isGiven(path));
+  const { invalid_request: _about, ...others } = hints;
+  return lacks ? hints : others;
+}
+
 /** Throws the fault `usage` if the output would leave out a key that replaces another one. */
 function refuseLostKey(flags: OperationFlags & GlobalFlags, env: Environment): void {
   const { field, quiet } = partOf(flags, env);
@@ -240,8 +250,8 @@ function isOnlyList(result: Operation['result'], [column = '', ...others]: reado
   return others.length === 0 && result?.properties?.[column]?.items?.type === 'object';
 }
 
-/** Returns the view of an operation's results. A poll for newer items needs no remark that there are none. */
-export function viewOf(row: Operation, remarksEmpty = true): ResultView {
+/** Returns the view of an operation's results, for the typed members. */
+export function viewOf(row: Operation, typed: CommandInput['members'] = {}): ResultView {
   const { result, cli } = row;
   const isArray = result?.type === 'array';
   const list = isArray || Object.hasOwn(result?.properties ?? {}, 'pagination');
@@ -254,8 +264,15 @@ export function viewOf(row: Operation, remarksEmpty = true): ResultView {
     ...(isOnlyList(result, cli.columns) && { nested: cli.columns[0] ?? '' }),
     ...(cli.holdsTokens && { holdsTokens: true }),
     ...(cli.exactTimes && { exactTimes: true }),
-    ...(remarksEmpty && cli.emptyNote !== undefined && { emptyNote: cli.emptyNote }),
+    ...emptyNoteOf(cli, typed),
   };
+}
+
+function emptyNoteOf({ emptyNote, emptyHints = {}, flags = {} }: Operation['cli'], typed: CommandInput['members']) {
+  // A poll for newer items needs no remark that there are none.
+  if (emptyNote === undefined || typed['after'] !== undefined) return {};
+  const hints = Object.entries(emptyHints).filter(([member]) => typed[flags[member] ?? member] !== undefined);
+  return { emptyNote: [emptyNote, ...hints.map(([, hint]) => hint)].join('; ') };
 }
 
 /** Returns the form in which to show the request instead of sending it; undefined to send it. */

@@ -1,17 +1,10 @@
 import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import { stripControlCharacters } from './control-characters.ts';
 import { rawText, type Showing, withLineEnd } from './render-result.ts';
-import {
-  cellText,
-  cellValue,
-  type Format,
-  idPathOf,
-  type Rendered,
-  type RenderOptions,
-  type ResultView,
-} from './result-view.ts';
+import { type Format, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { selectField } from './select-field.ts';
+
+type TableModule = typeof import('./table.ts');
 
 /** Functions that return the text of a page of items and of the list's end. `isFirst` is true before any output. */
 interface ItemFormat {
@@ -19,7 +12,7 @@ interface ItemFormat {
   readonly end?: (isEmpty: boolean) => string | Rendered | Promise<string | Rendered>;
 }
 
-type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
+type MakeFormat = (view: ResultView, options: RenderOptions, note: (text: string) => void) => ItemFormat;
 
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
@@ -51,13 +44,15 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
 /** The formats of an endless list, which print each item as one line when it arrives. */
 const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   json: FORMATS.ndjson,
-  table: ({ columns }) => ({
-    page: (items) =>
-      lines(items, (item) => {
-        const cells = columns.map((column) => cellText(cellValue(item, column)) || '-');
-        return stripControlCharacters(cells.join('  '));
-      }),
-  }),
+  table: (view, options, note) => {
+    let draw: ReturnType<TableModule['createEndlessTable']> | undefined;
+    return {
+      async page(items) {
+        draw ??= (await import('./table.ts')).createEndlessTable(view, options, note);
+        return draw(items);
+      },
+    };
+  },
 };
 
 /** Prints the items of a list page by page. */
@@ -74,7 +69,7 @@ export function createItemPrinter(
   write: (text: string) => Promise<void>,
   note: (text: string) => void,
 ) {
-  const { page, end } = formatOf(view, showing, options);
+  const { page, end } = formatOf(view, showing, options, note);
   let isEmpty = true;
   return {
     async print(items: readonly Json[]): Promise<void> {
@@ -98,9 +93,10 @@ function formatOf(
   view: ResultView,
   showing: Showing & { readonly endless?: boolean },
   options: RenderOptions,
+  note: (text: string) => void,
 ): ItemFormat {
   const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
-  if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, options);
+  if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, options, note);
   return { page: (items) => items.map((item) => withLineEnd(rawText(selectField(item, path)))).join('') };
 }

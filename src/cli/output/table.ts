@@ -58,6 +58,43 @@ async function renderRows(
 ): Promise<Rendered> {
   const used = view.columns.filter((column) => items.some((item) => cellValue(item, column) !== undefined));
   const columns = view.areChosen || items.length === 0 ? view.columns : used;
+  const { lines, widths } = layOut(items, columns, view, options);
+  const text = await drawTable(lines, widths, options);
+  const hint = hiddenNote(columns, widths);
+  const notes = [note, hint].filter(Boolean);
+  return { text, note: notes.join('; ') || undefined };
+}
+
+/**
+ * Returns a function that resolves to the next items of an endless list as lines of one table, the head before the first.
+ * The first items determine the columns; `note` prints the remark on those that do not fit.
+ */
+export function createEndlessTable(view: ResultView, options: RenderOptions, note: (text: string) => void) {
+  let widths: readonly number[] | undefined;
+  return async (items: readonly Json[]): Promise<string> => {
+    const { columns } = view;
+    const next = layOut(items, columns, view, options);
+    if (widths === undefined) {
+      widths = next.widths;
+      const hidden = hiddenNote(columns, widths);
+      if (hidden !== undefined) note(hidden);
+      return drawTable(next.lines, widths, options);
+    }
+    // A column grows for a cell that may not be cut, such as an id.
+    const isWhole = (at: number) => options.width === undefined || next.rigid[at];
+    widths = widths.map((width, at) => (isWhole(at) ? Math.max(width, next.widths[at] ?? 0) : width));
+    return drawTable(next.lines, widths, options, false);
+  };
+}
+
+/** The cells of a table, the head first, with the widths of the visible columns. A rigid column is never cut. */
+interface Layout {
+  readonly lines: readonly Line[];
+  readonly rigid: readonly boolean[];
+  readonly widths: readonly number[];
+}
+
+function layOut(items: readonly Json[], columns: readonly string[], view: ResultView, options: RenderOptions): Layout {
   const schemas = columns.map((column) => columnSchema(view, column));
   const rows = items.map((item) =>
     columns.map((column, at) =>
@@ -77,13 +114,24 @@ async function renderRows(
     return Math.max(MIN_WIDTH, ...rows.map((row, line) => (isShown[line] ? displayWidth(row[at] ?? '') : 0)));
   });
   const widths = chooseWidths({ natural, rigid, least: cards }, options.width, view.areChosen ? columns.length : 1);
-  const hidden = columns.slice(widths.length);
-  const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
+  return { lines, rigid, widths };
+}
+
+async function drawTable(
+  lines: readonly Line[],
+  widths: readonly number[],
+  options: RenderOptions,
+  hasHead = true,
+): Promise<string> {
+  const shown = hasHead ? lines : lines.slice(1);
+  const cells = shown.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
-  const text = draw(cells, widths, (cell, row) => (row === 0 ? paint(cell) : cell));
-  const hint = hidden.length > 0 && `hidden columns: ${hidden.join(', ')} (choose with --columns)`;
-  const notes = [note, hint].filter(Boolean);
-  return { text, note: notes.join('; ') || undefined };
+  return draw(cells, widths, (cell, row) => (hasHead && row === 0 ? paint(cell) : cell));
+}
+
+function hiddenNote(columns: readonly string[], widths: readonly number[]): string | undefined {
+  const hidden = columns.slice(widths.length);
+  return hidden.length > 0 ? `hidden columns: ${hidden.join(', ')} (choose with --columns)` : undefined;
 }
 
 /**

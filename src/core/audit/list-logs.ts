@@ -43,6 +43,11 @@ export function logFiltersOf(query: QueryOf<'listLogs'>): LogSelection & { reado
   if (operation !== undefined && !AUDITED_ACTIONS.some((known) => known === operation)) {
     throw invalid('operation', `is not an operation${didYouMean(operation, AUDITED_ACTIONS)}`);
   }
+  const start_at = start_date === undefined ? undefined : readDate('start_date', start_date);
+  const end_at = end_date === undefined ? undefined : readDate('end_date', end_date);
+  if (start_at !== undefined && end_at !== undefined && end_at < start_at) {
+    throw invalid('end_date', 'must not be before the start of the range');
+  }
   const { entity_type, entity_id, actor_id, denied } = query;
   return {
     entity_type,
@@ -50,8 +55,8 @@ export function logFiltersOf(query: QueryOf<'listLogs'>): LogSelection & { reado
     actor_id: actor_id?.toLowerCase(),
     operation,
     denied,
-    start_at: start_date === undefined ? undefined : readDate('start_date', start_date),
-    end_at: end_date === undefined ? undefined : readDate('end_date', end_date),
+    start_at,
+    end_at,
     before: start === undefined ? undefined : parseLogCursor(start),
     after: after === undefined ? undefined : parseLogId(after),
     size,

@@ -82,7 +82,7 @@ export async function tenantIds(parts: TenantParts, named: string | undefined): 
   const ids = tenants.filter(({ name }) => name === named).map(({ id }) => id);
   if (ids.length === 0) throw noSuchTenant();
   if (ids.length === 1) return ids;
-  throw new Fault('usage', `${ids.length} tenants have this name`, { hint: 'name the tenant by its id', details: ids });
+  throw new Fault('usage', `${ids.length} tenants have this name`, { hint: 'name the tenant by its id', ids });
 }
 
 /**

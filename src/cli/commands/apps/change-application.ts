@@ -9,6 +9,7 @@ import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { bodyOfFlags, type CommandInput } from '../../derive/assemble-call.ts';
 import { memberFlags } from '../../derive/member-flags.ts';
+import { memberNamer, type NameMember } from '../../derive/name-member.ts';
 import { defineMembers } from '../../derive/operation-command.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
 import { report, reportProblem } from '../../exit/report-failure.ts';
@@ -193,7 +194,7 @@ async function changeApplication(
       });
       // Trying again would apply the edited text to a version that the user has not seen.
       if (isStale(reply) && editor === undefined && attempt < MAX_ATTEMPTS) continue;
-      if (reply.status >= 400) return reportProblem(reply);
+      if (reply.status >= 400) return reportProblem(reply, namerOf(input, given, before, changed));
       const held = listOf(before, 'permissions');
       const added = listOf(changed, 'permissions').filter((permission) => !held.includes(permission));
       warnOfGrants(stringifyJson({ permissions: added }));
@@ -204,6 +205,27 @@ async function changeApplication(
   } finally {
     await client.close();
   }
+}
+
+/**
+ * Returns a function that names the members of a changed application by the flags that gave them. The values of a flag
+ * are all values of the member, or follow those that the application had.
+ */
+function namerOf(
+  input: CommandInput,
+  given: JsonObject | undefined,
+  before: JsonObject,
+  changed: JsonObject,
+): NameMember {
+  const nameMember = memberNamer('updateApplication', input);
+  return (path) => {
+    const [member = '', at, ...inside] = path.split('.');
+    if (given?.[member] === undefined) return path;
+    const count = (one: JsonObject) => (Array.isArray(one[member]) ? one[member].length : 0);
+    if (count(changed) === count(given)) return nameMember(path);
+    if (count(changed) !== count(before) + count(given)) return path;
+    return nameMember([member, Number(at) - count(before), ...inside].join('.'));
+  };
 }
 
 /** Opens the members of an application in an editor. Resolves to their new values; undefined for a removed member. */

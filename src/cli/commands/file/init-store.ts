@@ -2,7 +2,6 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { StoreLocation } from '../../../vault/location.ts';
 import type { CreateStoreVaultOptions } from '../../../vault/store-vault.ts';
-import { describeStrength } from '../../credential/passphrase-strength.ts';
 import { canPrompt } from '../../credential/prompt.ts';
 import { namedCredential } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
@@ -46,5 +45,5 @@ function requireNamed({ flags, env }: CommandLine): void {
 async function newCredential({ flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
   const provided = await provideNamed(namedCredential(flags, env), '--');
   if (provided !== undefined) return provided;
-  return askNewCredential('Passphrase', { allowWeak, describe: (passphrase) => report(describeStrength(passphrase)) });
+  return askNewCredential('Passphrase', { allowWeak });
 }

@@ -5,7 +5,6 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Credential } from '../../../keyring/credential.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
 import { withKeyFile } from '../../credential/key-out.ts';
-import { describeStrength } from '../../credential/passphrase-strength.ts';
 import { canPrompt } from '../../credential/prompt.ts';
 import {
   adjacentKeyFile,
@@ -110,9 +109,8 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   const provided = await provideNamed(named, '--');
   if (provided !== undefined) return provided;
   if (!canPrompt()) return makeKeyFileBeside(file);
-  const describe = (passphrase: string) => report(describeStrength(passphrase));
   const ifEmpty = named.passphraseFile === undefined && { ifEmpty: `the key file ${keyFileBeside(file)}` };
-  const passphrase = await askNewPassphrase('Passphrase', { allowWeak, describe, ...ifEmpty });
+  const passphrase = await askNewPassphrase('Passphrase', { allowWeak, ...ifEmpty });
   return passphrase === '' ? makeKeyFileBeside(file) : keptCredential({ kind: 'passphrase', passphrase });
 }
 

@@ -5,6 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { Credential } from '../../../keyring/credential.ts';
 import { KEY_FILE_BYTES } from '../../credential/decode-key.ts';
 import { runKeyCommand } from '../../credential/key-command.ts';
+import { describeStrength } from '../../credential/passphrase-strength.ts';
 import { isTypedByHand, withTries } from '../../credential/prompt.ts';
 import {
   keyFileBeside,
@@ -12,6 +13,7 @@ import {
   readKeyFile,
   readPassphraseFile,
 } from '../../credential/read-credential.ts';
+import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
 import { flag } from '../../flags/global-flags.ts';
@@ -98,16 +100,15 @@ interface NewPassphrase {
   readonly allowWeak: boolean;
   /** The meaning of an empty answer, for the question. By default, an empty answer is too weak. */
   readonly ifEmpty?: string;
-  /** Called with the passphrase before the command asks to repeat it. */
-  readonly describe?: (passphrase: string) => void;
 }
 
 /**
- * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule. Resolves to an empty
+ * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule, and a
+ * line on stderr the strength. Resolves to an empty
  * text only with `ifEmpty`. Rejects with the faults `weak_passphrase` and, when the two differ, `usage`.
  */
 export async function askNewPassphrase(question: string, how: NewPassphrase): Promise<string> {
-  const { allowWeak, ifEmpty, describe } = how;
+  const { allowWeak, ifEmpty } = how;
   const { checkNewPassphrase, PASSPHRASE_RULE } = await import('../../../vault/admin.ts');
   const notes = [
     ...(allowWeak ? [] : [PASSPHRASE_RULE]),
@@ -118,7 +119,7 @@ export async function askNewPassphrase(question: string, how: NewPassphrase): Pr
     const passphrase = await prompt(message);
     if (passphrase === '' && ifEmpty !== undefined) return passphrase;
     checkNewPassphrase(passphrase, allowWeak);
-    describe?.(passphrase);
+    report(describeStrength(passphrase));
     if ((await prompt('Repeat the passphrase')) === passphrase) return passphrase;
     throw new Fault('usage', 'the two passphrases differ');
   });

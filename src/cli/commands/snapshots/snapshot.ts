@@ -141,8 +141,7 @@ async function compactAfterReset(opened: FileHolderOptions) {
     return { bytes_before, bytes_after };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const message = `the tokens were removed, but the file was not compacted: ${error.message}`;
-    throw new Fault(error.code, message, { hint: error.hint, details: error.details, cause: error });
+    throw error.withMessage(`the tokens were removed, but the file was not compacted: ${error.message}`);
   }
 }
 

@@ -5,7 +5,9 @@ import { Fault } from '../../../core/fault.ts';
 /** Returns the value of `--tenant`, a UUID in any case; undefined without the flag. Throws `usage` for other text. */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;
-  throw new Fault('usage', '--tenant must be the id of a tenant, a UUID');
+  throw new Fault('usage', '--tenant must be the id of a tenant, a UUID', {
+    hint: 'list them with `vault tenant list`',
+  });
 }
 
 /** Returns a tenant's name if the API accepts it (§8). Throws the fault `usage` if not. */

@@ -32,16 +32,17 @@ export const DECRYPT_FLAGS = {
 const RECIPIENT = /^age1[02-9ac-hj-np-z]{58}$/;
 const IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
 
-/** The encrypter of an export, and the kind of key that opens the export. */
+/** The encryption of an export, and the kind of key that opens the export. */
 export interface Encryption {
   readonly by: 'recipient' | 'passphrase';
-  readonly encrypter: Encrypter;
+  /** Resolves to the encrypter. Prompts for a passphrase if none is given. Rejects with `weak_passphrase`. */
+  readonly makeEncrypter: () => Promise<Encrypter>;
 }
 
 /**
- * Resolves to the encrypter of an export, or to undefined for an export in plaintext. Without flags, prompts for a
- * passphrase on a terminal. Rejects with the fault `usage` for conflicting flags, for missing flags without a terminal,
- * and for a key that is not an X25519 recipient. Rejects with `weak_passphrase` for a weak passphrase.
+ * Resolves to the encryption of an export, or to undefined for an export in plaintext. Rejects with the fault `usage`
+ * for conflicting flags, for missing flags without a terminal, and for a key that is not an X25519 recipient. Rejects
+ * with `weak_passphrase` for a weak passphrase in a file.
  */
 export async function chooseEncryption(
   { recipient: recipients, agePassphraseFile: file, weakPassphrase, plaintext }: FlagValues<typeof ENCRYPT_FLAGS>,
@@ -54,8 +55,12 @@ export async function chooseEncryption(
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
   if (recipients.length === 0) {
-    encrypter.setPassphrase(await newPassphrase(file, weakPassphrase));
-    return { by: 'passphrase', encrypter };
+    const passphrase = await newPassphrase(file, weakPassphrase);
+    const makeEncrypter = async () => {
+      encrypter.setPassphrase(await passphrase());
+      return encrypter;
+    };
+    return { by: 'passphrase', makeEncrypter };
   }
   for (const text of recipients) {
     const add = async () => {
@@ -70,19 +75,20 @@ export async function chooseEncryption(
       hint: 'pass a key (age1…) of `vault keygen` or `age-keygen`; for others, run `vault export --plaintext | age -r KEY`',
     });
   }
-  return { by: 'recipient', encrypter };
+  return { by: 'recipient', makeEncrypter: async () => encrypter };
 }
 
-async function newPassphrase(file: string | undefined, allowWeak: boolean): Promise<string> {
+/** Resolves to a function that resolves to the passphrase of a file, or prompts for one. */
+async function newPassphrase(file: string | undefined, allowWeak: boolean): Promise<() => Promise<string>> {
   if (file === undefined && !canPrompt()) {
     throw new Fault('usage', 'an export must be encrypted, or --plaintext must be given', {
       hint: 'set --recipient (VAULT_RECIPIENT), --age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE) or --plaintext',
     });
   }
-  if (file === undefined) return askNewPassphrase('Passphrase for the export', { allowWeak });
+  if (file === undefined) return () => askNewPassphrase('Passphrase for the export', { allowWeak });
   const passphrase = await readPassphrase(file);
   (await import('../../../vault/admin.ts')).checkNewPassphrase(passphrase, allowWeak);
-  return passphrase;
+  return async () => passphrase;
 }
 
 /**

@@ -72,11 +72,12 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
   const line = progressLine('exporting');
   let tokens = 0;
   try {
+    const encrypter = await encryption?.makeEncrypter();
     const text = printRows(source, format, (done, total) => {
       tokens = done;
       line.show(done, Math.max(done, total));
     });
-    const pieces = encryption === undefined ? text : encryptPieces(encryption.encrypter, text);
+    const pieces = encrypter === undefined ? text : encryptPieces(encrypter, text);
     if (out === undefined) for await (const piece of pieces) await writeOut(piece);
     else await writeWholeFile('--out', out, pieces);
   } catch (error) {

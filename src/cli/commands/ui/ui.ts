@@ -99,7 +99,7 @@ async function showConsole(
       stop = request;
       stopSignals([])(request);
     });
-    const opens = flags.open !== false && canPrompt();
+    const opens = flags.open !== false && canPrompt() && hasScreen(env);
     // Only the daemon keeps the process alive, so that a failure to listen ends it at once.
     const idle = setTimeout(() => {
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
@@ -198,6 +198,14 @@ const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...str
   // `start` uses its first quoted argument as the window title, so pass an empty one.
   win32: ['cmd', '/c', 'start', '""'],
 };
+
+/** The variables of which one is set where `xdg-open` can show a window. */
+const SCREEN_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME', 'BROWSER'];
+
+/** Returns whether a browser can show a window. Without a screen, `xdg-open` starts one in the terminal, or none. */
+function hasScreen(env: Environment): boolean {
+  return process.platform in OPENERS || SCREEN_VARIABLES.some((name) => env[name]);
+}
 
 /** Opens the address in the user's browser. Resolves to false when that fails. */
 function openBrowser(url: string): Promise<boolean> {

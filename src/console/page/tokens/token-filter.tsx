@@ -25,7 +25,7 @@ export function TokenFilterBar({ text, to }: TokenFilterOptions) {
       hint="type:card  customer=42  an id, a fingerprint or four digits"
       apply={async (typed) => (await openOf(typed)) ?? to(addressOf(queryOf(typed)))}
       offersAt={offersAt}
-      menu={(typed, choose) => <Dates query={queryOf(typed.trim())} choose={choose} />}
+      menu={(typed, choose) => isHeld('token:search') && <Dates query={queryOf(typed.trim())} choose={choose} />}
     />
   );
 }
