@@ -291,6 +291,10 @@ function createContext({
   };
 }
 
+function findingsNotice(count: number): readonly string[] {
+  return count === 0 ? [] : [`the vault has ${count} finding${count === 1 ? '' : 's'}: run \`vault doctor\``];
+}
+
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, keyring, meter } = parts;
@@ -307,8 +311,25 @@ export function composeVault(parts: VaultParts): Vault {
   }
 
   let take: Vault['take'] = (call, answered) => void dispatch(call).then(answered);
-  let found = 0;
+  /** The number of findings of the last check, and of the acceptances before it. */
+  let checked = { found: 0, acceptances: 0 };
   const endMeasuring = meter && measureStores(meter);
+
+  async function check(): Promise<readonly string[]> {
+    const acceptances = context.follower.acceptances();
+    const { checkVault } = await import('./checks/check-vault.ts');
+    const { findings } = await checkVault({ store, keyring }, undefined, { full: false, yieldToLoop });
+    checked = { found: findings.length, acceptances };
+    meter?.checked(findings.length, context.clock.now());
+    return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
+  }
+
+  /** Checks again if a tenant was accepted since the last check, whose findings may be those of the tenant. */
+  async function checkAccepted(): Promise<void> {
+    if (checked.found === 0) return;
+    await context.follower.follow();
+    if (context.follower.acceptances() !== checked.acceptances) await check();
+  }
 
   return {
     file,
@@ -325,17 +346,11 @@ export function composeVault(parts: VaultParts): Vault {
     notices: async () => [
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
-      ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
+      ...findingsNotice(checked.found),
       ...closedNotices(context.follower),
       ...sweep.notices(),
     ],
-    check: async () => {
-      const { checkVault } = await import('./checks/check-vault.ts');
-      const { findings } = await checkVault({ store, keyring }, undefined, { full: false, yieldToLoop });
-      found = findings.length;
-      meter?.checked(found, context.clock.now());
-      return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
-    },
+    check,
     createTenant: async (name) => {
       const { createTenant } = await import('../core/tenants/create-tenant.ts');
       return withFreshKeys(keyring, () => createTenant(context, name));
@@ -358,6 +373,8 @@ export function composeVault(parts: VaultParts): Vault {
         const yieldToLoop = yieldBetweenBatches({ times: 2, ref: false });
         await indexLog(context, undefined, yieldToLoop, context.logWatch.hasEnded);
         meter?.swept(removed);
+        // After a failure, the next sweep tries again.
+        await checkAccepted().catch(() => undefined);
         return removed;
       } catch (error) {
         meter?.swept(undefined);

@@ -105,6 +105,17 @@ describe('a closed tenant', () => {
     expect(logs).toMatchObject({ body: { data: expect.arrayContaining([expect.objectContaining(entry)]) } });
   });
 
+  it('is no longer named as a finding after the next sweep of a running process', async () => {
+    const { file, tenantId } = await restoredToken();
+    const running = await openedVault(file);
+    expect(await running.check()).toHaveLength(1);
+    await running.sweep();
+    expect(await running.notices()).toEqual(['the vault has 1 finding: run `vault doctor`']);
+    await accept(file, tenantId);
+    await running.sweep();
+    expect(await running.notices()).toEqual([]);
+  });
+
   it('stays sound after later prunes, also with all archives', async () => {
     const vault = await closedTenant();
     await accept(vault.file, vault.tenantId);

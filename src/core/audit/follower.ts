@@ -79,6 +79,7 @@ export function createFollower({ store, keyring }: Parts) {
   let following: Promise<void> | undefined;
   /** The number of the last read that was sent, and of the last one whose rows were passed. */
   let [sent, passedRead] = [0, 0];
+  let acceptances = 0;
 
   async function open(): Promise<State> {
     for (let tries = 1; ; tries += 1) {
@@ -122,7 +123,10 @@ export function createFollower({ store, keyring }: Parts) {
       positionAt: (sequence) => passed.get(sequence),
       sumOf: map.sumOf,
     })) {
-      if (events.some(({ action }) => action === 'acceptTenant')) return 'anew';
+      if (events.some(({ action }) => action === 'acceptTenant')) {
+        acceptances += 1;
+        return 'anew';
+      }
       for (const event of events) applyEvent(map, event, position.sequence);
       current.position = position;
       passed.set(position.sequence, position);
@@ -288,6 +292,9 @@ export function createFollower({ store, keyring }: Parts) {
 
     /** Returns whether records differed from the audit when it was opened. */
     isAltered: (): boolean => state?.isAltered === true,
+
+    /** Returns how many entries that accept a tenant this process has followed. */
+    acceptances: (): number => acceptances,
 
     /** Returns the tenants that are closed. */
     closedTenants: (): readonly string[] => state?.map.closed() ?? [],
