@@ -7,6 +7,7 @@ import { makeFolder } from './folder.ts';
 import { createKeepAlives } from './keep-alives.ts';
 import { builtText, patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
+import { keepRows, putBack, TOKENS } from './put-back.ts';
 import { type ServedVault, serveVault, startServedVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
 import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
@@ -104,9 +105,16 @@ async function soak(
   return { report, samples, overdue: await overdueOf(vault.file, clock.now() - OVERDUE_MS * clock.speed) };
 }
 
-/** Rotates the keys, prunes the audit and lets the daemon reopen its log, in turn, until the load ends. */
+/** Compares the records with the audit while calls write. Rejects with a `CheckFailure` if they differ. */
+async function compare(vault: ServedVault): Promise<void> {
+  await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => {
+    throw new CheckFailure(`the comparison failed: ${error.stdout}`, {});
+  });
+}
+
+/** Rotates the keys, prunes the audit, lets the daemon reopen its log, and compares, in turn, until the load ends. */
 async function keepUp(vault: ServedVault, folder: string, now: () => number, ended: () => boolean): Promise<Upkeep> {
-  const done: Upkeep = { rotations: 0, prunes: 0, reopened: 0 };
+  const done: Upkeep = { rotations: 0, prunes: 0, reopened: 0, comparisons: 0 };
   const works: readonly (() => Promise<void>)[] = [
     async () => {
       await vault.cli(['keys', 'rotate'], '');
@@ -124,6 +132,10 @@ async function keepUp(vault: ServedVault, folder: string, now: () => number, end
       process.kill(vault.pid(), 'SIGUSR2');
       done.reopened += 1;
     },
+    async () => {
+      await compare(vault);
+      done.comparisons += 1;
+    },
   ];
   for (let n = 0; !ended(); n += 1) {
     await sleep(MAINTENANCE_MS);
@@ -136,6 +148,7 @@ interface Upkeep {
   rotations: number;
   prunes: number;
   reopened: number;
+  comparisons: number;
 }
 
 /** Counts the tokens that expired before `due`, which a sweep should have removed long ago. */
@@ -215,6 +228,18 @@ async function leakMemory(seed: number): Promise<Figures> {
   return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
 }
 
-const control = ({ seed }: CheckOptions) => mustAllFail([() => leakDescriptors(seed), () => leakMemory(seed)]);
+/** Puts an older token back while calls write. */
+async function restoreToken(seed: number): Promise<Figures> {
+  await using vault = await startServedVault();
+  const { body } = await vault.direct(vault.everything, 'createToken', { body: { type: 'token', data: 'old' } });
+  const before = await keepRows(vault.file);
+  await vault.direct(vault.everything, 'updateToken', { id: String(body['id']), body: { data: 'new' } });
+  await putBack(vault.file, before, TOKENS);
+  await Promise.all([soak(vault, seed, QUICK), compare(vault)]);
+  return {};
+}
+
+const control = ({ seed }: CheckOptions) =>
+  mustAllFail([() => leakDescriptors(seed), () => leakMemory(seed), () => restoreToken(seed)]);
 
 export const CHECK: Check = { number: 13, name: 'soak', quick: false, runs: 'beside', run, control };
