@@ -9,7 +9,6 @@ const SLOW = [
   'process/cli-manners',
   'process/exec',
   'scripts/scripts',
-  'scripts/store-scripts',
   'unit/audit',
   'unit/compact',
   'unit/doctor',
@@ -35,9 +34,14 @@ const SLOW = [
 const LONG = [
   'checks/model-fuzz',
   'conformance/store-postgres-alone',
+  'postgres/altered-rows',
+  'postgres/damaged-tenant',
+  'postgres/hidden-tokens',
   'postgres/interrupted-prune',
+  'postgres/move',
   'postgres/prune-beside',
   'process/certificate-under-load',
+  'scripts/store-scripts',
   'unit/explain-random',
 ].map((name) => `test/${name}.test.ts`);
 
