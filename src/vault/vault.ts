@@ -34,6 +34,7 @@ import { reportError } from './report-error.ts';
 import { createSweep } from './sweep-expired.ts';
 import { systemRandom } from './system-random.ts';
 import type { ListedTenants } from './tenants/each-tenant.ts';
+import { watchFindings } from './watch-findings.ts';
 import { watchWrites } from './write-watch.ts';
 
 /** The limit of an account for calls that may learn something about tokens that it cannot read. */
@@ -291,10 +292,6 @@ function createContext({
   };
 }
 
-function findingsNotice(count: number): readonly string[] {
-  return count === 0 ? [] : [`the vault has ${count} finding${count === 1 ? '' : 's'}: run \`vault doctor\``];
-}
-
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, keyring, meter } = parts;
@@ -303,6 +300,7 @@ export function composeVault(parts: VaultParts): Vault {
   // The file does not store the times of a clock other than the default.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   const sweep = createSweep(context, timekeeper);
+  const findings = watchFindings(context, meter);
   const path = createDispatch(context);
   async function dispatch(call: Call): Promise<Reply> {
     const reply = await path.answer(call);
@@ -311,25 +309,7 @@ export function composeVault(parts: VaultParts): Vault {
   }
 
   let take: Vault['take'] = (call, answered) => void dispatch(call).then(answered);
-  /** The number of findings of the last check, and of the acceptances before it. */
-  let checked = { found: 0, acceptances: 0 };
   const endMeasuring = meter && measureStores(meter);
-
-  async function check(): Promise<readonly string[]> {
-    const acceptances = context.follower.acceptances();
-    const { checkVault } = await import('./checks/check-vault.ts');
-    const { findings } = await checkVault({ store, keyring }, undefined, { full: false, yieldToLoop });
-    checked = { found: findings.length, acceptances };
-    meter?.checked(findings.length, context.clock.now());
-    return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
-  }
-
-  /** Checks again if a tenant was accepted since the last check, whose findings may be those of the tenant. */
-  async function checkAccepted(): Promise<void> {
-    if (checked.found === 0) return;
-    await context.follower.follow();
-    if (context.follower.acceptances() !== checked.acceptances) await check();
-  }
 
   return {
     file,
@@ -346,11 +326,11 @@ export function composeVault(parts: VaultParts): Vault {
     notices: async () => [
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
-      ...findingsNotice(checked.found),
+      ...findings.notices(),
       ...closedNotices(context.follower),
       ...sweep.notices(),
     ],
-    check,
+    check: findings.check,
     createTenant: async (name) => {
       const { createTenant } = await import('../core/tenants/create-tenant.ts');
       return withFreshKeys(keyring, () => createTenant(context, name));
@@ -374,7 +354,7 @@ export function composeVault(parts: VaultParts): Vault {
         await indexLog(context, undefined, yieldToLoop, context.logWatch.hasEnded);
         meter?.swept(removed);
         // After a failure, the next sweep tries again.
-        await checkAccepted().catch(() => undefined);
+        await findings.checkAccepted().catch(() => undefined);
         return removed;
       } catch (error) {
         meter?.swept(undefined);

@@ -126,6 +126,7 @@ describe('the log', () => {
     ['entity_type=key', 'entity_type'],
     ['actor_id=me', 'actor_id'],
     ['start_date=2026-02-30', 'start_date'],
+    ['start_date=2026-01-02&end_date=2026-01-01', 'end_date'],
     ['end_date=yesterday', 'end_date'],
     ['page=0', 'page'],
     ['page=x', 'page'],
