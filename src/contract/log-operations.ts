@@ -137,7 +137,7 @@ export const LOG_OPERATIONS = {
       keyHolder: true,
       exactTimes: true,
       emptyNote: 'no entries; masked reads need --audit all, and --audit mutations omits denials and reveals',
-      emptyHints: { entity_id: '--entity accepts only the id of a deleted application' },
+      emptyHints: { entity_id: '--entity finds a deleted application only by its id' },
       columns: [
         'created_at',
         'operation',
