@@ -2,7 +2,17 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Application, createClient } from '../../src/client/create-client.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
-import { type DevVault, fill, findFaults, heapOf, launch, openConsole, rule, startDev } from './fixture.ts';
+import {
+  type DevVault,
+  fill,
+  findBarriers,
+  findFaults,
+  heapOf,
+  launch,
+  openConsole,
+  rule,
+  startDev,
+} from './fixture.ts';
 
 // Design of the console, §6.4 and checks 20 and 24.
 
@@ -214,6 +224,9 @@ it('lists the API keys of an application, adds one that works beside the others,
   );
   await page.click('dialog[open] button.main');
   await page.waitForSelector('.api-keys li:has-text("Key 2")');
+  const ends = await page.$$eval('.api-keys button', (all) => all.map((each) => each.getBoundingClientRect().right));
+  expect(new Set(ends).size).toBe(1);
+  expect(await findBarriers(page)).toEqual([]);
   expect(await Promise.all([first, second].map(reads))).toEqual([72, 72]);
   await page.click('[aria-label="Delete key 1"]');
   expect(await findFaults(page)).toEqual([]);

@@ -61,6 +61,7 @@ describe('the list', () => {
     await page.click(`${ROWS}:has-text("20 tokens") a.row`);
     await page.waitForSelector('.pane');
     expect(await page.locator('.pane dd a:not(.only)').count()).toBe(21);
+    expect(await findFaults(page)).toEqual([]);
     await page.context().close();
   });
 

@@ -61,6 +61,10 @@ describe('the clock', () => {
     await page.waitForSelector('.controls:has-text("1 d 1 h ahead")');
     await page.goto(`${vault.url}/ui/tokens`);
     await page.waitForSelector('.clock-line:has-text("Clock 1 d 1 h ahead")');
+    const size = page.viewportSize() ?? { width: 1280, height: 720 };
+    await page.setViewportSize({ width: 375, height: 720 });
+    expect(await page.$eval('nav', (bar) => bar.getBoundingClientRect().height)).toBeLessThanOrEqual(56);
+    await page.setViewportSize(size);
     await page.goto(`${vault.url}/ui/dev`);
     await button('Back').click();
     await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');

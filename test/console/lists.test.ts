@@ -18,6 +18,7 @@ import {
 // Lists, their filter, and the frame around them.
 
 const LONG = 'Billing and reconciliation of merchant accounts, region two '.repeat(3);
+const ARABIC = 'خدمة تسوية المدفوعات للعملاء في المنطقة';
 const CARD = '4000000000209611';
 const PCI_MASK: AccessRule = {
   ...{ description: '', priority: 1, transform: 'mask', permissions: ['token:read'] },
@@ -62,6 +63,9 @@ beforeAll(async () => {
   for (const { id } of data) await own.getToken({ params: { id } });
   await vault.management.getToken({ params: { id: data[0]?.id ?? '' } }).catch(() => undefined);
   await vault.management.getToken({ params: { id: 'short' } }).catch(() => undefined);
+  await vault.management.createApplication({
+    body: { name: ARABIC, type: 'private', rules: [rule(1, '/', 'mask')] },
+  });
   for (let n = 0; n < 12; n += 1) {
     await vault.management.createApplication({
       body: { name: `reader-${n}`, type: 'private', rules: [rule(1, '/', 'mask')] },
@@ -116,6 +120,8 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
       const limits = [next.getBoundingClientRect().left, cell?.getBoundingClientRect().right ?? 0];
       const isFree = limits.every((limit) => right <= limit + 1);
       if (!isWhole || !isFree) wrong.add('the end of an id is cut');
+      const start = end.previousElementSibling;
+      if (start !== null && isCut(start) && start.clientWidth < 12) wrong.add('the ellipsis of an id is cut');
     }
     if (sizes.size > 2) wrong.add(`${sizes.size} sizes of type`);
     return [...wrong];
@@ -149,6 +155,65 @@ describe('a list with long values', () => {
     await page.click('a.row');
     await page.waitForSelector('.pane');
     expect(await findUnevenness(page)).toEqual([]);
+    const headers = await page.$$eval('.list > header, .pane > header', (all) => all.map((each) => each.clientHeight));
+    if (name === 'tokens' || name === 'applications') expect(headers[0]).toBe(headers[1]);
+    if (name === 'tokens' || name === 'see-as') await page.waitForSelector('.pane caption', { state: 'attached' });
+    expect(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)).toBe(0);
+    await page.setViewportSize({ width: 375, height: 720 });
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
+  it('has controls of one height in its header', async () => {
+    for (const name of LISTS) {
+      await show(name, 1280);
+      const controls = '.list > header :is(input, select, button, summary)';
+      const heights = await page.$$eval(controls, (all) => all.map((each) => each.getBoundingClientRect().height));
+      expect([name, Math.max(...heights) - Math.min(...heights)]).toEqual([name, expect.closeTo(0, 0)]);
+    }
+  });
+
+  it.each(['tokens', 'audit'])('shows commands inside the window of a phone, in a legible size (%s)', async (name) => {
+    await show(name, 375);
+    for (const summary of await page.locator('.list .command > summary').all()) {
+      await summary.click();
+      const box = await page.locator('.list .command[open] > div').boundingBox();
+      expect(box?.x).toBeGreaterThanOrEqual(0);
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(375);
+      const sizes = await page.$$eval('.command[open] code', (all) =>
+        all.map((each) => getComputedStyle(each).fontSize),
+      );
+      for (const size of sizes) expect(Number.parseFloat(size)).toBeGreaterThanOrEqual(10.5);
+      await page.keyboard.press('Escape');
+    }
+  });
+
+  it('cuts a name at its end, also from right to left', async () => {
+    await show('applications', 375);
+    const row = page.locator(`a.row:has-text("${ARABIC}")`);
+    const isStartVisible = () =>
+      row.evaluate((link) => {
+        const range = document.createRange();
+        range.setStart(link.firstChild ?? link, 0);
+        range.setEnd(link.firstChild ?? link, 1);
+        return range.getBoundingClientRect().right <= link.getBoundingClientRect().right + 1;
+      });
+    expect(await row.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true);
+    expect(await isStartVisible()).toBe(true);
+    await row.evaluate((link) => link.setAttribute('dir', 'ltr'));
+    expect(await isStartVisible()).toBe(false);
+  });
+
+  it('keeps the ends of ids, and one line for a name, beside three compared applications', async () => {
+    for (const width of [375, 1280]) {
+      await show('see-as', width);
+      for (const label of [LONG.trim(), 'reader-3']) {
+        await page.selectOption('select[aria-label="Compare with"]', { label });
+        await page.waitForSelector(`.list > header .tag:has-text("${label.slice(0, 8)}")`);
+      }
+      expect(await findUnevenness(page)).toEqual([]);
+      for (const tag of await page.locator('.list > header .tag').all())
+        expect((await tag.boundingBox())?.height).toBeLessThan(30);
+    }
   });
 
   it.each([
@@ -157,6 +222,7 @@ describe('a list with long values', () => {
     ['.list tbody tr', { display: 'flex' }, 'is not aligned'],
     ['.id > :last-child', { overflow: 'hidden', width: '40px' }, 'the end of an id is cut'],
     ['.rows .row', { maxWidth: 'none', width: '30rem' }, 'the end of an id is cut'],
+    ['.id > :first-child', { width: '4px' }, 'the ellipsis of an id is cut'],
     ['.list td.code', { fontSize: '20px' }, '3 sizes of type'],
     ['.list td.code', { letterSpacing: '4px' }, 'a masked value is cut'],
     ['.list .when', { letterSpacing: '4px' }, 'a time or a result is cut'],

@@ -70,6 +70,17 @@ describe('a new token', () => {
     await page.context().close();
   });
 
+  it('asks for data only while there is none', async () => {
+    const page = await open('draft=new');
+    const note = () => page.textContent('.preview .note');
+    await page.fill('[name=mask]', '{{');
+    expect(await note()).toBe('Type data to see a preview.');
+    await draft(page, { data: 'x' });
+    await page.waitForSelector('.state.invalid');
+    expect(await note()).toBe('A valid draft has a preview.');
+    await page.context().close();
+  });
+
   it('of a card or a bank account has a field for each member beside the JSON', async () => {
     const { page } = await openConsole(browser, vault);
     await page.goto(`${vault.url}/ui/tokens?draft=new`);

@@ -109,16 +109,25 @@ describe('a key', () => {
     await vault.management.regenerateApplicationKey({ params: { id } });
     await page.keyboard.press('r');
     await page.waitForSelector('.notice:has-text("The API key of rotated (private) no longer works")');
+    await page.waitForSelector('.empty:has-text("The chosen key no longer works.")');
     expect(await page.locator('.wrong').count()).toBe(0);
     expect(await findFaults(page)).toEqual([]);
-    await page.click('.notice button:has-text("Forget it")');
+    const other = await signInAs('old', { permissions: ['token:read'] });
+    await vault.management.deleteApplication({ params: { id: other.id } });
+    await page.keyboard.press('r');
+    await page.waitForSelector(
+      '.notice:has-text("The API keys of rotated (private) and old (private) no longer work:")',
+    );
+    await page.click('.notice button:has-text("Forget them")');
     await page.waitForSelector('.notice', { state: 'detached' });
   });
 
   it('control: with a permission that is missing still works', async () => {
     await signInAs('writer', { permissions: ['token:create'] });
-    await page.waitForSelector('.empty:has-text("No API key of the console holds token:read.")');
+    await page.waitForSelector('.empty:has-text("The chosen key does not hold token:read.")');
     expect(await page.locator('.notice').count()).toBe(0);
+    await page.click('.empty button:has-text("Use any key")');
+    await page.waitForSelector('a.row');
   });
 });
 
@@ -165,6 +174,7 @@ describe('a vault that does not answer', () => {
     expect(await page.locator('a.row').count()).toBe(rows);
     expect(await isUsable()).toBe(false);
     expect(await page.locator('.wrong').count()).toBe(0);
+    expect(await findFaults(page)).toEqual([]);
     await page.unroute('**/ui/**');
     await page.click('text=Try now');
     await page.waitForSelector('main:not(.outage) a.row');

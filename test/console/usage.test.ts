@@ -28,6 +28,8 @@ it('shows tokens by type and active tokens by month, as charts and tables', asyn
   expect(await page.textContent('.card:last-child .figure')).toBe('120 of 80 included this month');
   expect(await page.textContent('.columns g:last-of-type title')).toMatch(/^\d{4}-\d{2}: 120$/);
   expect(await page.locator('.columns .limit').count()).toBe(1);
+  const tops = await page.$$eval('.card', (cards) => cards.map((card) => card.getBoundingClientRect().top));
+  expect(tops[0]).toBe(tops[1]);
   await page.click('summary');
   expect(await page.locator('details tbody tr').count()).toBe(12);
   expect(await page.textContent('details tbody tr:last-child td')).toBe('120');

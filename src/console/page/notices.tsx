@@ -1,7 +1,15 @@
 import type { Permission } from '../../contract/permissions.ts';
 import { outage, tryNow } from './outage.ts';
 import { CopyButton } from './parts/pieces.tsx';
-import { forgetKeys, type HeldIdentity, isAddingKey, keyName, type SessionState } from './session.ts';
+import {
+  actingAs,
+  forgetKeys,
+  type HeldIdentity,
+  isAddingKey,
+  keyName,
+  type SessionState,
+  session,
+} from './session.ts';
 
 /** Shows that the vault does not answer, and counts the seconds to the next try. */
 export function OutageLine() {
@@ -9,6 +17,7 @@ export function OutageLine() {
   if (value === undefined) return null;
   return (
     <div class="notice" role="alert">
+      <h1 class="unseen">No answer</h1>
       <span>{value.reason} This data may be outdated.</span>{' '}
       <span aria-live="off">{value.wait > 0 ? `Next try in ${value.wait} s.` : 'Trying…'}</span>{' '}
       <button type="button" onClick={tryNow} disabled={value.wait === 0}>
@@ -22,17 +31,18 @@ export function OutageLine() {
 export function EndedKeys({ identities }: { readonly identities: readonly HeldIdentity[] }) {
   const ended = identities.filter((each) => each.ended);
   if (ended.length === 0) return null;
+  const isOne = ended.length === 1;
   return (
     <div class="notice" role="status">
       <span>
-        The API key of <b>{ended.map(keyName).join(' and ')}</b> no longer works: it was deleted or regenerated, or has
-        expired.
+        {isOne ? 'The API key of' : 'The API keys of'} <b>{ended.map(keyName).join(' and ')}</b> no longer{' '}
+        {isOne ? 'works: it was deleted or regenerated, or has expired.' : 'work: deleted, regenerated or expired.'}
       </span>{' '}
       <button type="button" onClick={() => (isAddingKey.value = true)}>
         Add a key
       </button>{' '}
       <button type="button" onClick={() => void forgetKeys(ended)}>
-        Forget {ended.length > 1 ? 'them' : 'it'}
+        Forget {isOne ? 'it' : 'them'}
       </button>
     </div>
   );
@@ -40,6 +50,9 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
 
 /** Replaces a screen that no key may open. */
 export function NeedsKey({ name, permission }: { readonly name: string; readonly permission: Permission }) {
+  const isChosen = actingAs.value !== undefined;
+  const { value } = session;
+  const isEnded = value.kind === 'open' && value.about.identities.some(({ n, ended }) => n === actingAs.value && ended);
   return (
     <div class="list">
       <header>
@@ -47,11 +60,24 @@ export function NeedsKey({ name, permission }: { readonly name: string; readonly
       </header>
       <div class="empty">
         <p>
-          No API key of the console holds <code>{permission}</code>.
+          {isEnded ? (
+            'The chosen key no longer works.'
+          ) : (
+            <>
+              {isChosen ? 'The chosen key does not hold' : 'No API key of the console holds'} <code>{permission}</code>.
+            </>
+          )}
         </p>
-        <button type="button" class="main" onClick={() => (isAddingKey.value = true)}>
-          Add a key
-        </button>
+        <p class="buttons">
+          {isChosen && (
+            <button type="button" onClick={() => (actingAs.value = undefined)}>
+              Use any key
+            </button>
+          )}
+          <button type="button" class="main" onClick={() => (isAddingKey.value = true)}>
+            Add a key
+          </button>
+        </p>
       </div>
     </div>
   );

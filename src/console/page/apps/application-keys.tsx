@@ -43,26 +43,27 @@ export function ApplicationKeys({ application }: { readonly application: Applica
       <ul class="log api-keys">
         {keys?.map((key) => (
           <li key={key.id}>
-            <b>Key {key.version}</b> created <Time at={key.created_at} />
-            {key.expires_at !== undefined && (
-              <>
-                {' '}
-                · ends <Time at={key.expires_at} />
-              </>
-            )}{' '}
-            <span class="note">{key.last_used_on === undefined ? 'not used' : `last used on ${key.last_used_on}`}</span>
+            <span>
+              <b>Key {key.version}</b> created <Time at={key.created_at} />
+              {key.expires_at !== undefined && (
+                <>
+                  {' '}
+                  · ends <Time at={key.expires_at} />
+                </>
+              )}{' '}
+              <span class="note">
+                {key.last_used_on === undefined ? 'not used' : `last used on ${key.last_used_on}`}
+              </span>
+            </span>
             {mayChange && (
-              <>
-                {' '}
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-label={`Delete key ${key.version}`}
-                  onClick={() => setEnding(key)}
-                >
-                  Delete
-                </button>
-              </>
+              <button
+                type="button"
+                class="quiet"
+                aria-label={`Delete key ${key.version}`}
+                onClick={() => setEnding(key)}
+              >
+                Delete
+              </button>
             )}
           </li>
         ))}

@@ -58,16 +58,18 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
       {isLoaded && shown.length === 0 && (
         <div class="empty">
           <p>{all.length === 0 ? 'There are no applications yet.' : 'No application has this name or id.'}</p>
-          {q !== '' && (
-            <a class="button" href={address(NAME, { app })}>
-              Show all applications
-            </a>
-          )}{' '}
-          {mayCreate && (
-            <button type="button" class="main" onClick={create}>
-              New application
-            </button>
-          )}
+          <p class="buttons">
+            {q !== '' && (
+              <a class="button" href={address(NAME, { app })}>
+                Show all applications
+              </a>
+            )}
+            {mayCreate && (
+              <button type="button" class="main" onClick={create}>
+                New application
+              </button>
+            )}
+          </p>
         </div>
       )}
       <div>

@@ -65,15 +65,17 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
           isGood={({ ok }) => ok}
           show={verdictOf}
         />
-        {BOUNDS.map(([label, name]) => (
-          <DateField
-            key={name}
-            label={label}
-            type="datetime-local"
-            value={localTime(filter[name])}
-            choose={(typed) => go(addressOf({ [name]: typed && new Date(typed).toISOString() }))}
-          />
-        ))}
+        <span class="holder">
+          {BOUNDS.map(([label, name]) => (
+            <DateField
+              key={name}
+              label={label}
+              type="datetime-local"
+              value={localTime(filter[name])}
+              choose={(typed) => go(addressOf({ [name]: typed && new Date(typed).toISOString() }))}
+            />
+          ))}
+        </span>
         {level === 'mutations' && <span class="note">This vault does not record reads.</span>}
       </section>
     </>

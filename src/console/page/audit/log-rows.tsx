@@ -27,7 +27,7 @@ export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
           show: ({ created_at }) => (
             <>
               <ExactTime at={created_at} />
-              <span class="brief">{briefTime(created_at)}</span>
+              <span class="brief">{briefTime(created_at).replace(' ago', '')}</span>
             </>
           ),
           titleOf: ({ created_at }) => exactTime(created_at),
@@ -58,7 +58,7 @@ interface ActorOptions {
 export function Actor({ of: { actor_id: id, actor_name: name, actor_type: type }, names }: ActorOptions) {
   if (id === undefined) return <span class="soft">{type}</span>;
   return (
-    <span class="name" title={id}>
+    <span class="name" title={id} dir="auto">
       {names.get(id) ?? name ?? <code>{id.slice(0, 8)}…</code>}
     </span>
   );

@@ -18,7 +18,13 @@ export function Time({ at }: { readonly at: string | undefined }) {
 
 /** Shows a time with its date and zone. */
 export function ExactTime({ at }: { readonly at: string }) {
-  return <span class="when">{exactTime(at)}</span>;
+  const text = exactTime(at);
+  return (
+    <span class="when">
+      {text.slice(0, 19)}
+      <span class="zone">{text.slice(19)}</span>
+    </span>
+  );
 }
 
 /** Shows a time with its date and zone, and relative to the clock of the vault. */

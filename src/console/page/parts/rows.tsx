@@ -90,6 +90,7 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
               <th
                 scope="col"
                 key={index}
+                dir="auto"
                 class={classOf(rank, size)}
                 title={typeof head === 'string' ? head : undefined}
               >
@@ -113,6 +114,7 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
               <th scope="row">
                 <a
                   class={first?.isCode ? 'row id code' : 'row'}
+                  dir="auto"
                   href={hrefOf(row)}
                   title={first?.titleOf?.(row)}
                   tabIndex={index === at ? 0 : -1}

@@ -29,7 +29,10 @@ export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
     <>
       {chosen.map(({ id, name }) => (
         <a class="tag" key={id} href={hrefOf(ids.filter((each) => each !== id))} aria-label={`Compare without ${name}`}>
-          {name} ×
+          <span class="name" dir="auto">
+            {name}
+          </span>{' '}
+          ×
         </a>
       ))}
       {chosen.length < MAX_OTHERS && remaining.length > 0 && (

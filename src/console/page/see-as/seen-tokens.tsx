@@ -3,7 +3,6 @@ import type { Application, Token } from '../../../client/create-client.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
-import { AsCommand } from '../parts/as-command.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
@@ -141,20 +140,17 @@ function CountAll({ id }: { readonly id: string }) {
   if (error !== undefined) return <Wrong>{error}</Wrong>;
   if (isLoading || value === undefined) return <span role="status">Counting…</span>;
   return (
-    <>
-      <span role="status">
-        In total:
-        {value.reach.map(({ source, priority, transform, tokens, capped }) => (
-          <span class="count" key={`${priority} ${transform}`}>
-            {source === 'rule' ? `rule ${priority}` : source === 'permission' ? 'plain' : ''} <Sees as={transform} />{' '}
-            <b>
-              {wholeNumber(tokens)}
-              {capped && '+'}
-            </b>
-          </span>
-        ))}
-      </span>
-      <AsCommand of={{ operation: 'measureReach', body: { application_id: id } }} />
-    </>
+    <span role="status">
+      In total:
+      {value.reach.map(({ source, priority, transform, tokens, capped }) => (
+        <span class="count" key={`${priority} ${transform}`}>
+          {source === 'rule' ? `rule ${priority}` : source === 'permission' ? 'plain' : ''} <Sees as={transform} />{' '}
+          <b>
+            {wholeNumber(tokens)}
+            {capped && '+'}
+          </b>
+        </span>
+      ))}
+    </span>
   );
 }

@@ -83,7 +83,13 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
           )}
         </>
       }
-      preview={<PreviewPane text={isBlank ? '' : valid.current} isStale={!isValid} />}
+      preview={
+        <PreviewPane
+          text={isBlank ? '' : valid.current}
+          isStale={!isValid}
+          none={isBlank ? 'Type data to see a preview.' : 'A valid draft has a preview.'}
+        />
+      }
     >
       <Wrong>{message ?? error}</Wrong>
       <div class="field">

@@ -19,10 +19,10 @@ interface PreviewOptions {
 }
 
 /** Shows the result of a create: the id, the masked form, the search values, and the applications that would see it. */
-export function PreviewPane({ text, isStale }: PreviewOptions) {
+export function PreviewPane({ text, isStale, none }: PreviewOptions & { readonly none: string }) {
   return (
     <>
-      {text === '' ? <p class="note">Type data to see a preview.</p> : <Made {...{ text, isStale }} />}
+      {text === '' ? <p class="note">{none}</p> : <Made {...{ text, isStale }} />}
       <AsCommand of={{ operation: 'createToken', body: 'FILE' }} />
     </>
   );
