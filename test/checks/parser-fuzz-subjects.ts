@@ -26,7 +26,12 @@ type Transfer =
 /** Separates an expression from its data in a corpus text. */
 const DATA = '\u0001';
 const MAX_DEPTH = 64;
-const CSV = { type: 'token', map: ['data=data', 'id=id', 'metadata.a=a'], onUnused: () => undefined } as const;
+const CSV = {
+  type: 'token',
+  map: ['data=data', 'id=id', 'metadata.a=a'],
+  isRevealed: false,
+  onUnused: () => undefined,
+} as const;
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : '');
 

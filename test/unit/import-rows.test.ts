@@ -101,9 +101,9 @@ describe('readLines', () => {
 
 describe('csvRows', () => {
   const cards = async (map: readonly string[], text: string) =>
-    (await all(csvRows(readCsv(piecesOf([text])), { type: 'card', map, onUnused: () => undefined }))).map(
-      ({ line, body }) => [line, JSON.parse(body)],
-    );
+    (
+      await all(csvRows(readCsv(piecesOf([text])), { type: 'card', map, isRevealed: false, onUnused: () => undefined }))
+    ).map(({ line, body }) => [line, JSON.parse(body)]);
 
   it('maps columns to members, parses numbers and omits empty cells', async () => {
     const map = ['number=pan', 'expiration_month=mm', 'cvc=cvc', 'metadata.who=name', 'id=ref'];
@@ -118,6 +118,74 @@ describe('csvRows', () => {
         },
       ],
       [3, { type: 'card', data: { number: '1', expiration_month: 'x' } }],
+    ]);
+  });
+
+  /** Reads a CSV without --type. Resolves to the bodies or refusals, and the unused columns. */
+  async function typed(text: string, isRevealed = false) {
+    const unused: string[] = [];
+    const options = {
+      type: undefined,
+      map: [],
+      isRevealed,
+      onUnused: (columns: readonly string[]) => unused.push(...columns),
+    };
+    const rows = await all(csvRows(readCsv(piecesOf([text])), options));
+    return { rows: rows.map(({ body, refused }) => refused ?? JSON.parse(body)), unused };
+  }
+
+  it('reads the type of each row, containers, metadata, masks and indexes from columns of their names', async () => {
+    const text = [
+      'type,id,data,number,containers,metadata,metadata.who,mask,search_indexes,deduplicate_token,shoe',
+      'token,a,007,,/a/,,Ann,,,,44',
+      'card,b,,4242424242424242,"/a/, /b/","{""n"":""1""}",Bob,null,"{{ data.number | last4 }}",true,',
+      'token,c,x,,"[""/c/""]",,,{{ data }},"[""{{ data }}"",""{{ data | upcase }}""]",,',
+      '',
+    ].join('\n');
+    const { rows, unused } = await typed(text);
+    expect(rows).toEqual([
+      { id: 'a', type: 'token', data: '007', containers: ['/a/'], metadata: { who: 'Ann' } },
+      {
+        id: 'b',
+        type: 'card',
+        data: { number: '4242424242424242' },
+        containers: ['/a/', '/b/'],
+        metadata: { n: '1', who: 'Bob' },
+        mask: null,
+        search_indexes: ['{{ data.number | last4 }}'],
+        deduplicate_token: true,
+      },
+      {
+        id: 'c',
+        type: 'token',
+        data: 'x',
+        containers: ['/c/'],
+        mask: '{{ data }}',
+        search_indexes: ['{{ data }}', '{{ data | upcase }}'],
+      },
+    ]);
+    expect(unused).toEqual(['shoe']);
+  });
+
+  it('reads a list of tokens, but no data that may be masked', async () => {
+    const list = 'id,type,data,containers,created_at\n';
+    const card = 'a,card,"{""number"":""4242424242424242""}",/a/,2030-01-01\n';
+    const { rows, unused } = await typed(`${list}${card}b,token,x,/a/,2030-01-01\nc,card,,/a/,2030-01-01\n`);
+    const read = { id: 'a', type: 'card', data: { number: '4242424242424242' }, containers: ['/a/'] };
+    expect(rows).toEqual([read, expect.stringContaining('--revealed'), expect.stringContaining('masked')]);
+    expect(unused).toEqual(['created_at']);
+    const revealed = await typed(`${list}b,token,x,/a/,2030-01-01\n`, true);
+    expect(revealed.rows).toEqual([{ id: 'b', type: 'token', data: 'x', containers: ['/a/'] }]);
+  });
+
+  it('needs a type, and refuses the rows of a wrong one and of one without its columns', async () => {
+    await expect(typed('id,data\na,x\n')).rejects.toMatchObject({ code: 'usage' });
+    await expect(typed('id;type\na;x\n')).rejects.toMatchObject({ hint: "pass --delimiter ';'" });
+    const { rows } = await typed('type,number\ncart,1\ncard,1\ntoken,1\n');
+    expect(rows).toEqual([
+      'its cell `type` is no token type',
+      { type: 'card', data: { number: '1' } },
+      "--map must name the column of the token's data",
     ]);
   });
 
@@ -166,7 +234,7 @@ describe('a CSV of an export', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 5 }), async (rows) => {
         const text = (await exportHeader()) + (await exportLines(rows as readonly ExportRow[]));
-        const options = { type: undefined, map: [], onUnused: () => undefined };
+        const options = { type: undefined, map: [], isRevealed: false, onUnused: () => undefined };
         const read = await all(csvRows(readCsv(piecesOf([text])), options));
         expect(read.map(({ body }) => JSON.parse(body))).toEqual(JSON.parse(JSON.stringify(rows)));
         expect(read.some(({ refused }) => refused !== undefined)).toBe(false);

@@ -10,6 +10,7 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
 import { exportedRow, isExportHeader } from './export-csv.ts';
 import type { ImportRow } from './import-row.ts';
+import { MASKED, MAYBE_MASKED, parseOrNothing } from './read-rows.ts';
 
 /** A record of a CSV file; `line` is its first line, from 1. */
 interface CsvRecord {
@@ -33,16 +34,28 @@ function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
   return rule.kind === 'object' ? rule.members : WHOLE_DATA;
 }
 
-/** The members outside `data` that a column may fill, besides metadata. */
-const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
+/** How a cell fills a member outside `data`: with its text, with JSON (else its text), or with a list. */
+type OwnKind = 'text' | 'json' | 'list';
 
-/** The name of the column for each member that `--map` names: `number`, `data`, `id`, `expires_at`, `metadata.NAME`. */
+/** The members outside `data` that a column may fill, besides single pairs of the metadata. */
+const OWN_MEMBERS: Readonly<Record<string, OwnKind>> = {
+  id: 'text',
+  expires_at: 'text',
+  containers: 'list',
+  metadata: 'json',
+  mask: 'json',
+  search_indexes: 'list',
+  fingerprint_expression: 'text',
+  deduplicate_token: 'json',
+};
+
+/** The name of the column for each member that `--map` names: `number`, `data`, `id`, `containers`, `metadata.NAME`, …. */
 export type ColumnMap = ReadonlyMap<string, string>;
 
 /** Parses `member=column` words. Throws the fault `usage`. */
 export function parseColumnMap(words: readonly string[], type: TokenType): ColumnMap {
   const members = dataMembers(type);
-  const known = [...Object.keys(members), ...OWN_MEMBERS];
+  const known = [...Object.keys(members), ...Object.keys(OWN_MEMBERS)];
   const map = new Map<string, string>();
   for (const word of words) {
     const at = word.indexOf('=');
@@ -63,10 +76,9 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
 }
 
 /** Adds the columns whose names are members that the map lacks. Throws the fault `usage` for a missing member. */
-function withEqualNames(map: ColumnMap, header: readonly string[], type: TokenType): ColumnMap {
-  const members = dataMembers(type);
+function withEqualNames(map: ColumnMap, header: readonly string[], type: TokenType, members: DataMembers): ColumnMap {
   const isMember = (name: string) =>
-    Object.hasOwn(members, name) || OWN_MEMBERS.has(name) || /^metadata\.[^.]/.test(name);
+    Object.hasOwn(members, name) || Object.hasOwn(OWN_MEMBERS, name) || /^metadata\.[^.]/.test(name);
   const mapped = new Set(map.values());
   const equal = header.filter((name) => isMember(name) && !map.has(name) && !mapped.has(name));
   const whole = new Map([...map, ...equal.map((name) => [name, name] as const)]);
@@ -146,15 +158,19 @@ function brokenCsv(line: number, error: Error): Error {
 
 /** Returns the fault for a CSV without a token type. */
 export function missingType(): Fault {
-  return new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
+  return new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
 }
+
+type ToRow = (cells: readonly string[]) => Omit<ImportRow, 'line'>;
 
 /** The reading of a CSV. */
 interface CsvOptions {
-  /** The token type of all rows. Undefined only for a CSV that `vault export` wrote, whose rows have a type. */
+  /** The token type of all rows. Undefined for a CSV with a column `type`. */
   readonly type: TokenType | undefined;
   /** The words of `--map`. */
   readonly map: readonly string[];
+  /** Whether the data of all rows is revealed, if the CSV is a list of tokens. */
+  readonly isRevealed: boolean;
   /** Called with the columns that fill no member. */
   readonly onUnused: (columns: readonly string[]) => void;
 }
@@ -166,13 +182,14 @@ interface CsvOptions {
  */
 export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
-  { type, map, onUnused }: CsvOptions,
+  { type, map, isRevealed, onUnused }: CsvOptions,
 ): AsyncGenerator<ImportRow> {
   let header: readonly string[] | undefined;
-  let toRow: ((cells: readonly string[]) => Omit<ImportRow, 'line'>) | undefined;
+  let toRow: ToRow | undefined;
   for await (const { line, cells } of records) {
     if (header === undefined || toRow === undefined) {
       header = cells;
+      refuseOtherDelimiter(cells);
       toRow = isExportHeader(cells) && type === undefined ? exportedRow : rowOf(cells);
       continue;
     }
@@ -188,13 +205,72 @@ export async function* csvRows(
   }
 
   function rowOf(names: readonly string[]) {
-    if (type === undefined) throw missingType();
-    const whole = withEqualNames(parseColumnMap(map, type), names, type);
-    const at = new Map([...whole].map(([member, column]) => [member, columnOf(names, member, column)]));
-    const unused = names.filter((_name, index) => ![...at.values()].includes(index));
-    if (unused.length > 0) onUnused(unused);
-    return (cells: readonly string[]) => ({ body: bodyOf(type, at, cells) });
+    if (type !== undefined) return rowOfType(names, type, []);
+    const typeAt = names.indexOf('type');
+    if (typeAt < 0) throw missingType();
+    const made = new Map<string, ToRow>();
+    // Only a list of tokens has the time of their creation.
+    const isRead = names.includes('created_at');
+    return (cells: readonly string[]) => {
+      const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);
+      if (own === undefined) return { body: '{}', refused: 'its cell `type` is no token type' };
+      const toRow = made.get(own) ?? rowOrRefusal(names, own, made.size === 0 ? ofOtherTypes(names) : names.keys());
+      made.set(own, toRow);
+      return { ...toRow(cells), ...(isRead && { isRead, ...refusalOf(own, cells[names.indexOf('data')]) }) };
+    };
   }
+
+  /** Returns `rowOfType`, or a function that refuses each row of a type that lacks a column. */
+  function rowOrRefusal(names: readonly string[], own: TokenType, known: Iterable<number>): ToRow {
+    try {
+      return rowOfType(names, own, known);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return () => ({ body: '{}', refused: error.message });
+    }
+  }
+
+  /** Refuses a row of a list of tokens that shows no data, or perhaps only its masked form. */
+  function refusalOf(own: TokenType, data: string | undefined): Pick<ImportRow, 'refused'> {
+    if (data === '') return { refused: MASKED };
+    return own === 'token' && !isRevealed ? { refused: MAYBE_MASKED } : {};
+  }
+
+  /** Returns the function that makes a row of the type. Reports unused columns, except those that are `known`. */
+  function rowOfType(names: readonly string[], own: TokenType, known: Iterable<number>): ToRow {
+    const chosen = parseColumnMap(map, own);
+    const members = membersFor(own, names, chosen);
+    const whole = withEqualNames(chosen, names, own, members);
+    const at = new Map([...whole].map(([member, column]) => [member, columnOf(names, member, column)]));
+    const used = new Set([...known, ...at.values()]);
+    const unused = names.filter((_name, index) => !used.has(index));
+    if (unused.length > 0) onUnused(unused);
+    return (cells: readonly string[]) => ({ body: bodyOf(own, members, at, cells) });
+  }
+}
+
+/** Returns the columns that fill a member in the rows of some type, and the column of the type. */
+function ofOtherTypes(header: readonly string[]): readonly number[] {
+  const all = new Set(['type', ...TOKEN_TYPE_NAMES.flatMap((type) => Object.keys(dataMembers(type)))]);
+  return [...header.keys()].filter((at) => all.has(header[at] ?? ''));
+}
+
+type DataMembers = Readonly<Record<string, DataMember>>;
+
+/** Returns the members that columns fill: those of the type, or all of `data` as JSON if only that has a column. */
+function membersFor(type: TokenType, header: readonly string[], map: ColumnMap): DataMembers {
+  const members = dataMembers(type);
+  const isNamed = Object.keys(members).some((name) => header.includes(name) || map.has(name));
+  return !isNamed && header.includes('data') ? WHOLE_DATA : members;
+}
+
+/** Throws the fault `usage` for a header that is one cell with another delimiter in it. */
+function refuseOtherDelimiter([only = '', ...others]: readonly string[]): void {
+  const [found] = /[;\t|]/.exec(only) ?? [];
+  if (found === undefined || others.length > 0) return;
+  throw new Fault('usage', 'the header of the CSV has no comma', {
+    hint: `pass --delimiter ${found === '\t' ? 'tab' : `'${found}'`}`,
+  });
 }
 
 function columnOf(header: readonly string[], member: string, column: string): number {
@@ -207,23 +283,45 @@ function columnOf(header: readonly string[], member: string, column: string): nu
   });
 }
 
-function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonly string[]): string {
+function bodyOf(
+  type: TokenType,
+  members: DataMembers,
+  at: ReadonlyMap<string, number>,
+  cells: readonly string[],
+): string {
   const data: Record<string, Printable> = {};
   const metadata: Record<string, string> = {};
-  const own: Record<string, string> = {};
-  const members = dataMembers(type);
+  const own: Record<string, Printable> = {};
   for (const [member, index] of at) {
     const text = cells[index] ?? '';
     if (text === '') continue;
+    const kind = Object.hasOwn(OWN_MEMBERS, member) ? OWN_MEMBERS[member] : undefined;
     if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
-    else if (OWN_MEMBERS.has(member)) own[member] = text;
+    else if (kind !== undefined) own[member] = ownValue(kind, text);
     // Keep a malformed number as text, so that the vault reports the error.
     else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
+  const pairs = { ...Object(own['metadata']), ...metadata };
   return stringifyJson({
     ...own,
     type,
-    data: members === WHOLE_DATA ? data['data'] : data,
-    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+    data: members === WHOLE_DATA ? wholeData(type, data['data']) : data,
+    metadata: Object.keys(pairs).length > 0 ? pairs : own['metadata'],
   });
+}
+
+/** Returns the data of a cell: a text for types whose data is text, else JSON if the cell is JSON. */
+function wholeData(type: TokenType, cell: Printable | undefined): Printable | undefined {
+  if (dataMembers(type) === WHOLE_DATA || typeof cell !== 'string') return cell;
+  const value = parseOrNothing(cell);
+  return value === undefined ? cell : value;
+}
+
+/** Returns what a cell fills a member with. A list is JSON, else one expression or words between commas. */
+function ownValue(kind: OwnKind, text: string): Printable {
+  if (kind === 'text') return text;
+  const value = parseOrNothing(text);
+  if (kind === 'json') return value === undefined ? text : value;
+  if (Array.isArray(value)) return value;
+  return text.includes('{{') ? [text] : text.split(/\s*,\s*/);
 }

@@ -21,7 +21,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { subcommand } from '../subcommand.ts';
 import { DECRYPT_FLAGS } from './age-keys.ts';
-import { csvRows, missingType, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
+import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
 import type { ImportRow } from './import-row.ts';
 import { type ImportCounts, importRows } from './import-rows.ts';
@@ -36,7 +36,7 @@ const IMPORT_FLAGS = {
     'ndjson or csv (default: csv for a file *.csv, else ndjson)',
     'VAULT_IMPORT_FORMAT',
   ),
-  type: flag('--type <type>', 'the token type of the rows of a CSV', 'VAULT_IMPORT_TYPE'),
+  type: flag('--type <type>', 'the token type of the rows of a CSV without a column `type`', 'VAULT_IMPORT_TYPE'),
   delimiter: flag(
     '--delimiter <character>',
     'what separates the cells of a CSV, or tab (default: ,)',
@@ -59,7 +59,7 @@ type CsvFlags = { readonly map?: readonly string[]; readonly type?: string };
 const HELP = `
 A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it, or a token with its data from
 \`vault tokens list -o ndjson\`. A list does not mark masked data: a row of the type token needs --revealed.
-For a CSV, --type names the token type. A column whose name is a member fills it; --map names other columns. The CSV of \`vault export\` needs neither.
+For a CSV, --type or a column \`type\` names the token type. A column whose name is a member fills it; --map names other columns.
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy
 The API key creates the tokens. The import skips a row if its id belongs to a token with the same contents, which the key must
@@ -179,7 +179,6 @@ function rowReader(
     const parsed = type === undefined ? undefined : parseTokenType(type);
     const map = typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [];
     // Report a wrong word before the file is read.
-    if (parsed === undefined && map.length > 0) throw missingType();
     if (parsed !== undefined) parseColumnMap(map, parsed);
     const between = delimiter === 'tab' ? '\t' : delimiter;
     if (between !== undefined && between.length !== 1) {
@@ -187,7 +186,8 @@ function rowReader(
     }
     const onUnused = (columns: readonly string[]) =>
       report(`columns without a member: ${columns.join(', ')}`, 'keep one with --map metadata.NAME=COLUMN');
-    return (input) => csvRows(readCsv(decodePieces(input.bytes), between), { type: parsed, map, onUnused });
+    const options = { type: parsed, map, isRevealed: revealed, onUnused };
+    return (input) => csvRows(readCsv(decodePieces(input.bytes), between), options);
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
   if (typed.map !== undefined || typed.type !== undefined || 'delimiter' in typed)

@@ -11,7 +11,8 @@ import type { ImportRow } from './import-row.ts';
 export const MASKED = 'masked: export with the key of the file';
 
 /** The reason to reject a row whose data may be a masked form: any JSON can be the data of the type. */
-const MAYBE_MASKED = 'perhaps masked: export with the key of the file, or pass --revealed if the list shows the data';
+export const MAYBE_MASKED =
+  'perhaps masked: export with the key of the file, or pass --revealed if the list shows the data';
 
 /** The members of a token that no request may set, and that of a masked export. */
 const READ_ONLY: ReadonlySet<string> = new Set([
@@ -88,7 +89,8 @@ function refuseOtherJson(first: string): void {
   });
 }
 
-function parseOrNothing(text: string): Json | undefined {
+/** Returns the value of a JSON text; undefined for other text. */
+export function parseOrNothing(text: string): Json | undefined {
   try {
     return parseJson(text);
   } catch {
