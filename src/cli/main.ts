@@ -6,7 +6,7 @@ import { printHeldError, reportFailure } from './exit/report-failure.ts';
 import { checkTypedPaths } from './files/typed-paths.ts';
 import { VERSION } from './help/version.ts';
 import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
-import { createProgram, withoutHelpWord } from './program.ts';
+import { createProgram, withFlagsBehind, withoutHelpWord } from './program.ts';
 
 const ignore = () => undefined;
 
@@ -37,12 +37,13 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
   let exitCode: ExitCode | ChildExitCode = 0;
   try {
     if (argv.some((word) => word.includes('\ufffd'))) (await import('./files/broken-words.ts')).refuseBrokenWords(argv);
-    if (VERSION_WORDS.has(argv[0] ?? '')) {
-      if (argv.length > 1) return await (await import('./commands/show-version.ts')).showVersion(argv.slice(1));
+    const line = withFlagsBehind(argv);
+    if (VERSION_WORDS.has(line[0] ?? '')) {
+      if (line.length > 1) return await (await import('./commands/show-version.ts')).showVersion(line.slice(1));
       await writeOut(`vault ${VERSION}\n`);
       return 0;
     }
-    const words = withoutHelpWord(argv);
+    const words = withoutHelpWord(line);
     const program = createProgram((code) => {
       exitCode = code;
     }, words[0]);

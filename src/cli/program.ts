@@ -9,7 +9,7 @@ import { acceptGlobalFlags, addFlags, GLOBAL_FLAGS } from './flags/global-flags.
 import { HELP_LAYOUT, helpTopic, isHelpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
 import { asStarted } from './help/in-own-name.ts';
 import { VERSION } from './help/version.ts';
-import { GROUPS, HIDDEN_GROUP, type NounRow, nounOf, nounRow, RENAMED } from './nouns.ts';
+import { GROUPS, HIDDEN_GROUP, NOUNS, type NounRow, nounOf, nounRow, RENAMED } from './nouns.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
 
 /** A subcommand: its words, and the function that adds its flags and action. */
@@ -37,7 +37,7 @@ export function createProgram(finish: Finish, called?: string, { isWhole = false
   const first = nounOf(called ?? '') ?? called;
   const ofCalled = all.filter(({ words }) => words[0] === first);
   const entries = ofCalled.length > 0 ? ofCalled : all;
-  // Accept global flags before the first word. After it, the subcommand's own flags include them.
+  // Without a command, or with an unknown one, that is the mistake, not a flag before it.
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
   const single = new Map<string, Entry['define']>();
   for (const [group, firstWords] of Object.entries(GROUPS)) {
@@ -94,11 +94,65 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
     return withoutHelpWord(['help', first, second ?? '', ...others.slice(1)]);
   }
   if (first !== 'help') return argv;
-  const words = argv.slice(1);
-  if (second !== undefined && words.length === 1 && isHelpTopic(second)) return [TOPIC_COMMAND, second];
+  const words = withoutGlobalFlags(argv.slice(1));
+  const [asked] = words;
+  if (asked !== undefined && words.length === 1 && isHelpTopic(asked)) return [TOPIC_COMMAND, asked];
   if (words[0] === 'help') return withoutHelpWord(words);
   const known = countKnown(words);
   return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
+}
+
+/**
+ * Returns the words of a command line with the global flags before or inside the name of its command moved behind it,
+ * where the command's own parser reads them. Leaves them out before `help`, which prints nothing else.
+ */
+export function withFlagsBehind(argv: readonly string[]): readonly string[] {
+  const [flags, words, path]: [string[], string[], string[]] = [[], [], []];
+  let nouns: Readonly<Record<string, NounRow>> = NOUNS;
+  let at = 0;
+  for (let noun: string | undefined = ''; noun !== undefined; ) {
+    const count = countGlobalFlags(argv.slice(at));
+    flags.push(...argv.slice(at, at + count));
+    at += count;
+    const word = argv[at];
+    if (word === undefined) break;
+    at += 1;
+    words.push(word);
+    noun = nounOf(word, nouns);
+    path.push(noun ?? word);
+    nouns = (noun === undefined ? undefined : nounRow(noun, nouns)?.nouns) ?? {};
+  }
+  if (flags.length === 0) return argv;
+  const behind = argv.slice(at);
+  if (words[0] === 'help' || words.at(-1) === 'help') return withoutHelpWord([...words, ...behind]);
+  const isCommand = words[0] === 'version' || allEntries().some((one) => one.words.join(' ') === path.join(' '));
+  return isCommand ? [...words, ...flags, ...behind] : argv;
+}
+
+/** Returns the words without global flags and their values. */
+function withoutGlobalFlags(words: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  for (let at = 0; at < words.length; ) {
+    const flags = countGlobalFlags(words.slice(at));
+    if (flags === 0) kept.push(words[at] ?? '');
+    at += Math.max(1, flags);
+  }
+  return kept;
+}
+
+/** Returns how many words at the beginning are global flags and their values. */
+function countGlobalFlags(words: readonly string[]): number {
+  const rows = Object.values(GLOBAL_FLAGS);
+  let at = 0;
+  for (let word = words[0]; word?.startsWith('-'); word = words[at]) {
+    const isLong = word.startsWith('--');
+    const name = isLong ? word.split('=', 1)[0] : word.slice(0, 2);
+    const row = rows.find(({ flag }) => flag.split(/[ ,]+/).includes(name ?? ''));
+    if (row === undefined) break;
+    const isWhole = isLong ? word.includes('=') : word.length > 2;
+    at += row.flag.includes('<') && !isWhole ? 2 : 1;
+  }
+  return Math.min(at, words.length);
 }
 
 /** Returns the number of words before the first unknown word; undefined when all words are known. */

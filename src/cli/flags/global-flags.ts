@@ -171,18 +171,18 @@ export function addFlags(command: Command, rows: FlagRows): void {
 }
 
 /** Why a global flag fails after a command that does not use it. The other global flags are harmless everywhere. */
-const POINTLESS: Readonly<Partial<Record<keyof typeof GLOBAL_FLAGS, readonly [fact: string, hint?: string]>>> = {
-  url: ['uses no daemon', 'name a vault with --file (VAULT_FILE)'],
-  file: ['opens no file'],
-  store: ['opens no database'],
-  keyFile: ['opens no vault'],
-  keyCommand: ['opens no vault'],
-  passphraseFile: ['opens no vault'],
-  anchor: ['compares no vault with an anchor'],
-  output: ['prints no result in several formats'],
-  field: ['prints no result with members'],
-  columns: ['prints no table'],
-  quiet: ['prints no ids'],
+const POINTLESS: Readonly<Partial<Record<keyof typeof GLOBAL_FLAGS, string>>> = {
+  url: 'uses no daemon',
+  file: 'opens no file',
+  store: 'opens no database',
+  keyFile: 'opens no vault',
+  keyCommand: 'opens no vault',
+  passphraseFile: 'opens no vault',
+  anchor: 'compares no vault with an anchor',
+  output: 'prints no result in several formats',
+  field: 'prints no result with members',
+  columns: 'prints no table',
+  quiet: 'prints no ids',
 };
 
 /**
@@ -197,12 +197,26 @@ export function acceptGlobalFlags(command: Command): void {
     );
     if (isTaken) continue;
     command.addOption(option);
-    const [fact, hint] = POINTLESS[name as keyof typeof GLOBAL_FLAGS] ?? [];
+    const fact = POINTLESS[name as keyof typeof GLOBAL_FLAGS];
     if (fact === undefined) continue;
     command.on(`option:${option.name()}`, () => {
-      throw new Fault('usage', `${option.long} does not apply: this command ${fact}`, { ...(hint && { hint }) });
+      const hint = hintInstead(name, command.options);
+      throw new Fault('usage', `${option.long} does not apply: this command ${hint?.fact ?? fact}`, {
+        hint: hint?.hint,
+      });
     });
   }
+}
+
+/** Returns what a command, which has these options, uses instead of a global flag. */
+function hintInstead(
+  name: string,
+  options: readonly Option[],
+): { readonly fact?: string; readonly hint: string } | undefined {
+  const has = (flag: string) => options.some(({ long, hidden }) => long === flag && !hidden);
+  if (!['url', 'file', 'store'].includes(name)) return undefined;
+  if (has('--from')) return { fact: 'names its vaults with --from and --to', hint: 'pass --from VAULT --to VAULT' };
+  return name === 'url' && has('--file') ? { hint: 'name a vault with --file (VAULT_FILE)' } : undefined;
 }
 
 /** Collects the values of a flag that may occur several times. */
@@ -219,13 +233,10 @@ export function isGlobal({ flags, description }: Option): boolean {
   return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
-/** Returns the flags typed before and after the command's words. A flag after them overrides one before them. */
+/** Returns the typed flags of a command. */
 export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
-  let root: Command = command;
-  while (root.parent !== null) root = root.parent;
-  const before = root.opts<GlobalFlags>();
-  const behind = command.opts<T & GlobalFlags>();
-  return { ...before, ...behind, color: before.color !== false && behind.color !== false };
+  const flags = command.opts<T & GlobalFlags>();
+  return { ...flags, color: flags.color !== false };
 }
 
 /** The values of a switch in an environment variable, case-insensitive. */

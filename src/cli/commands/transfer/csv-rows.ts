@@ -189,7 +189,7 @@ export async function* csvRows(
   for await (const { line, cells } of records) {
     if (header === undefined || toRow === undefined) {
       header = cells;
-      refuseOtherDelimiter(cells);
+      refuseOtherDelimiter(cells, map);
       toRow = isExportHeader(cells) && type === undefined ? exportedRow : rowOf(cells);
       continue;
     }
@@ -239,7 +239,7 @@ export async function* csvRows(
   /** Returns the function that makes a row of the type. Reports unused columns, except those that are `known`. */
   function rowOfType(names: readonly string[], own: TokenType, known: Iterable<number>): ToRow {
     const chosen = parseColumnMap(map, own);
-    const members = membersFor(own, names, chosen);
+    const members = type === undefined ? membersFor(own, names, chosen) : dataMembers(own);
     const whole = withEqualNames(chosen, names, own, members);
     const at = new Map([...whole].map(([member, column]) => [member, columnOf(names, member, column)]));
     const used = new Set([...known, ...at.values()]);
@@ -264,10 +264,10 @@ function membersFor(type: TokenType, header: readonly string[], map: ColumnMap):
   return !isNamed && header.includes('data') ? WHOLE_DATA : members;
 }
 
-/** Throws the fault `usage` for a header that is one cell with another delimiter in it. */
-function refuseOtherDelimiter([only = '', ...others]: readonly string[]): void {
+/** Throws the fault `usage` for a header that is one cell with another delimiter in it, unless the map names the cell. */
+function refuseOtherDelimiter([only = '', ...others]: readonly string[], map: readonly string[]): void {
   const [found] = /[;\t|]/.exec(only) ?? [];
-  if (found === undefined || others.length > 0) return;
+  if (found === undefined || others.length > 0 || map.some((word) => word.endsWith(`=${only}`))) return;
   throw new Fault('usage', 'the header of the CSV has no comma', {
     hint: `pass --delimiter ${found === '\t' ? 'tab' : `'${found}'`}`,
   });
