@@ -280,6 +280,7 @@ const SYNONYM_FLAGS: Readonly<Record<string, readonly { readonly option: string;
   '--filter': [{ option: '--name' }],
   '--force': [{ option: '--yes' }],
   '--confirm': [{ option: '--yes' }],
+  '--out': [{ option: '--archive' }],
 };
 
 /** Throws the fault `usage` with a hint for missing and superfluous arguments and for the flag of another command. */

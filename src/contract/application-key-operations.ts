@@ -68,7 +68,7 @@ export const APPLICATION_KEY_OPERATIONS = {
     cli: {
       command: ['apps', 'keys', 'get'],
       arguments: ['id', 'key_id'],
-      hints: { invalid_request: 'list the ids with `vault apps keys list`' },
+      hints: { invalid_request: 'list the ids with `vault apps keys list NAME`' },
       columns: KEY_COLUMNS,
       examples: ['vault apps keys get $ID $KEY_ID --field last_used_on'],
     },
@@ -85,7 +85,7 @@ export const APPLICATION_KEY_OPERATIONS = {
     cli: {
       command: ['apps', 'keys', 'delete'],
       arguments: ['id', 'key_id'],
-      hints: { invalid_request: 'list the ids with `vault apps keys list`' },
+      hints: { invalid_request: 'list the ids with `vault apps keys list NAME`' },
       columns: [],
       confirm: 'The API key {key_id} of {application} stops working at once.',
       examples: ['vault apps keys delete $ID $KEY_ID --yes'],

@@ -49,7 +49,7 @@ export const APPLICATION_OPERATIONS = {
         `vault apps create --name back --type private --key-out back.key \\\n    --rule 'container=/pci/ transform=reveal permissions=token:read'`,
         `vault apps create --name view --type expiring \\\n    --rule 'condition=id:equals:tok-1 transform=reveal permissions=token:read'`,
         'vault apps create --name back --type private --rule @rules.json',
-        'vault apps create --if-missing --name web --type public --permission …',
+        'vault apps create --if-missing --name web --type public \\\n    --permission token:create',
       ],
     },
   },

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
 import { NOUNS } from '../../src/cli/nouns.ts';
-import { allEntries, createProgram, withoutHelpWord } from '../../src/cli/program.ts';
+import { allEntries, createProgram, withFlagsBehind, withoutHelpWord } from '../../src/cli/program.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { runMain as run } from './run-main.ts';
 
@@ -22,6 +22,31 @@ async function flagsOf(words: readonly string[]): Promise<readonly (string | und
     ?.define(command, () => undefined);
   return command.options.flatMap(({ long, short }) => [long, short]);
 }
+
+it.each([
+  ['apps list', 'apps list'],
+  ['-q apps list --all', 'apps list -q --all'],
+  ['-o json --no-color apps list', 'apps list -o json --no-color'],
+  ['-ojson --file=v.db apps -y key list x', 'apps key list -ojson --file=v.db -y x'],
+  ['--url http://x version', 'version --url http://x'],
+  ['-q exec -- echo -q', 'exec -q -- echo -q'],
+  ['-q help', '--help'],
+  ['-o json help tokens create', 'tokens create --help'],
+  ['--yes tokens help create', 'tokens create --help'],
+  ['-q nothing list', '-q nothing list'],
+  ['--url x', '--url x'],
+  ['--version', '--version'],
+  ['--nothing apps list', '--nothing apps list'],
+])('the flags before the command in `vault %s` move behind it', (typed, expected) => {
+  expect(withFlagsBehind(typed.split(' ')).join(' ')).toBe(expected);
+});
+
+it.each([
+  ['help -o json', '--help'],
+  ['help tokens -q create', 'tokens create --help'],
+])('`vault %s` ignores global flags', (typed, expected) => {
+  expect(withoutHelpWord(typed.split(' ')).join(' ')).toBe(expected);
+});
 
 describe('the command line', () => {
   it.each(ROWS)('%s: help names every flag, the permission and the examples of the row', async (_id, row) => {

@@ -2,6 +2,7 @@ import { Command, type Option } from 'commander';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
+import { AUDIT_LEVELS } from '../../core/audit/audit-level.ts';
 import { QUERY_FIELDS } from '../../core/search/parse-query.ts';
 import { KEY_NAMES, SHELLS } from '../commands/dev/env.ts';
 import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
@@ -152,6 +153,8 @@ const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
   '--default-output': FORMATS,
   '--verify': ['full'],
   'export --format': ['ndjson', 'csv'],
+  'import --format': ['ndjson', 'csv'],
+  'serve --audit': Object.keys(AUDIT_LEVELS),
   'seed apply --format': OUT_FORMATS,
   'import --type': Object.keys(TOKEN_TYPES),
   'audit list --action': Object.keys(OPERATIONS),
@@ -177,10 +180,11 @@ const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 function flagValues(words: readonly string[], flag: Option): ValueSource {
   const line = words.join(' ');
   const isChange = ['apps grant', 'apps revoke', 'apps edit'].includes(line);
-  const row = isChange
-    ? OPERATIONS.updateApplication
-    : Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === line);
-  const member = row && memberFlags(row).find(({ name }) => `--${name}` === flag.long);
+  const rows = isChange
+    ? [OPERATIONS.updateApplication]
+    : Object.values<Operation>(OPERATIONS).filter(({ cli }) => cli.command.join(' ') === line);
+  const [row] = rows;
+  const member = rows.flatMap(memberFlags).find(({ name }) => `--${name}` === flag.long);
   if (member !== undefined) return member.kind === 'shorthand' ? wordsOf(member.schema) : choices(member.schema);
   if (row !== undefined && flag.long === '--clear') return clearableFlags(row).map(({ name }) => name);
   const own = OWN_FLAGS[`${line} ${flag.long}`] ?? OWN_FLAGS[flag.long ?? ''];

@@ -9,9 +9,9 @@ export function canPrompt(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** Returns whether a path is `-` on a terminal. Then prompt for a secret, because a terminal echoes other input. */
+/** Returns whether a path is that of the terminal. Then prompt for a secret, because a terminal echoes other input. */
 export function isTypedByHand(path: string): boolean {
-  return path === '-' && canPrompt();
+  return ['-', '/dev/tty', '/dev/stdin'].includes(path) && canPrompt();
 }
 
 export async function promptSecret(message: string): Promise<string> {

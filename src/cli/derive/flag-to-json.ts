@@ -77,10 +77,16 @@ export async function flagToJson(
   return `[${items.join(',')}]`;
 }
 
-/** Returns the values of a repeatable flag. Words of a fixed list may also be separated by commas. */
+/** Returns the values of a repeatable flag. Values may also be separated by commas if none can contain a comma. */
 export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readonly string[]): readonly string[] {
-  const known: readonly unknown[] = schema.items?.enum ?? [];
-  return typed.flatMap((one) => (one.split(',').every((word) => known.includes(word)) ? one.split(',') : [one]));
+  const { enum: known, pattern } = schema.items ?? {};
+  const words: readonly unknown[] = known ?? [];
+  const isItem = (text: string) =>
+    words.includes(text) || (pattern !== undefined && new RegExp(pattern, 'u').test(text));
+  return typed.flatMap((one) => {
+    const parts = one.split(',');
+    return !isItem(one) && parts.every(isItem) ? parts : [one];
+  });
 }
 
 /**

@@ -175,6 +175,9 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
     'the permissions and rules of the key decide what is shown; `vault apps explain` shows why',
   "unknown option '--mask'":
     'the permissions and rules of the key decide what is shown; `vault apps explain` shows why',
+  "unknown option '--dry-run'": 'only commands that send one request have --dry-run and --curl',
+  "unknown option '--curl'": 'only commands that send one request have --dry-run and --curl',
+  "unknown option '--passphrase'": 'leave it out to be asked, or name a file with --passphrase-file',
   "unknown option '--jq'": 'print one member with --field, or pipe -o json into jq',
 };
 

@@ -32,7 +32,7 @@ async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw new Fault('usage', `${flag}: the file after @ cannot be read (${reasonOf(error)})`, {
-      hint: `pass a text that begins with @ on standard input: ${flag} -`,
+      ...(flag !== '--body' && { hint: `pass a text that begins with @ on standard input: ${flag} -` }),
       cause: error,
     });
   }

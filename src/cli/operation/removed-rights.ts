@@ -12,14 +12,15 @@ export async function readBefore(client: Client, { apiKey, params }: Call): Prom
   return reply.status < 400 ? objectOf(reply.bodyText) : undefined;
 }
 
-/** Warns about the permissions and rules of an application that an update removed because it does not name them. */
-export function warnOfRemoved(before: JsonObject | undefined, reply: Reply): void {
+/** Warns about the permissions and rules of an application that an update or an edit removed. */
+export function warnOfRemoved(before: JsonObject | undefined, reply: Reply, hint = REPLACES_ALL): void {
   if (before === undefined) return;
   const removed = removedRights(before, objectOf(reply.bodyText));
   if (removed.length === 0) return;
-  const hint = 'an update replaces all rights; name every permission and rule that stays';
   report(`the update removed rights of the application ${before['id']}:`, hint, removed);
 }
+
+const REPLACES_ALL = 'an update replaces all rights; name every permission and rule that stays';
 
 /** Returns a line for each right that `before` has and `after` lacks. A rule with another priority is the same rule. */
 function removedRights(before: JsonObject, after: JsonObject): readonly string[] {

@@ -9,7 +9,7 @@ import type { Credential } from '../../keyring/credential.ts';
 import { canPrompt } from '../credential/prompt.ts';
 import { findApiKey, readApiKey, readCredential } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
-import { takesAll } from '../derive/member-flags.ts';
+import { memberFlags, takesAll } from '../derive/member-flags.ts';
 import { memberNamer } from '../derive/name-member.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { report, reportFailure, reportProblem } from '../exit/report-failure.ts';
@@ -108,7 +108,10 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       const reply = existing ?? (await client.call(named));
       if (reply.status >= 400) return reportProblem(reply, nameMember, hintsFor(row, reply, call));
       if (existing !== undefined) {
-        report('an application has this name; nothing was created', 'create another key with `vault apps keys create`');
+        report(
+          'an application has this name; nothing was created',
+          'create another key with `vault apps keys create NAME`',
+        );
         await print?.(existing.bodyText ?? '');
         return 0;
       }
@@ -264,16 +267,27 @@ export function viewOf(row: Operation, typed: CommandInput['members'] = {}): Res
     ...(isOnlyList(result, cli.columns) && { nested: cli.columns[0] ?? '' }),
     ...(cli.holdsTokens && { holdsTokens: true }),
     ...(cli.exactTimes && { exactTimes: true }),
-    ...emptyNoteOf(cli, typed),
+    ...emptyNoteOf(row, typed),
   };
 }
 
-function emptyNoteOf({ emptyNote, emptyHints = {}, flags = {} }: Operation['cli'], typed: CommandInput['members']) {
+function emptyNoteOf(row: Operation, typed: CommandInput['members']): Pick<ResultView, 'emptyNote'> {
+  const { emptyNote, emptyHints = {}, flags = {} } = row.cli;
   // A poll for newer items needs no remark that there are none.
-  if (emptyNote === undefined || typed['after'] !== undefined) return {};
+  if (typed['after'] !== undefined) return {};
   const hints = Object.entries(emptyHints).filter(([member]) => typed[flags[member] ?? member] !== undefined);
-  return { emptyNote: [emptyNote, ...hints.map(([, hint]) => hint)].join('; ') };
+  const joined = memberFlags(row).find(
+    ({ part, repeatable, name }) =>
+      part === 'query' && repeatable && splitAny(typed[name] ?? []).length > (typed[name] ?? []).length,
+  );
+  const notes = [emptyNote, ...hints.map(([, hint]) => hint), joined && `repeat --${joined.name} for each value`];
+  const given = notes.filter((note) => note !== undefined);
+  return given.length === 0
+    ? {}
+    : { emptyNote: [...(emptyNote === undefined ? ['no items'] : []), ...given].join('; ') };
 }
+
+const splitAny = (texts: readonly string[]) => texts.flatMap((text) => text.split(','));
 
 /** Returns the form in which to show the request instead of sending it; undefined to send it. */
 function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {

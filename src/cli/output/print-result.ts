@@ -116,7 +116,8 @@ const SHOWN_ONCE = 'the API key below is shown once';
 
 const KEEP_KEY = 'keep it in a file; --key-out FILE writes it into one';
 
-const LOST_KEY = 'keep a key with --key-out FILE; `vault apps keys create` or `vault tenant issue-key` creates another';
+const LOST_KEY =
+  'keep a key with --key-out FILE; `vault apps keys create NAME` or `vault tenant issue-key` creates another';
 
 /** Returns the new API key in a result; undefined without one. */
 function keyOf(bodyText: string, { columns }: ResultView): string | undefined {

@@ -198,7 +198,8 @@ async function changeApplication(
       const held = listOf(before, 'permissions');
       const added = listOf(changed, 'permissions').filter((permission) => !held.includes(permission));
       warnOfGrants(stringifyJson({ permissions: added }));
-      if (row.cli.replacesRights) warnOfRemoved(before, reply);
+      if (row.cli.replacesRights)
+        warnOfRemoved(before, reply, 'use `vault apps grant` to add rights and keep the others');
       await print(reply.bodyText ?? '');
       return 0;
     }

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
+import { shellWord } from '../../../client/shell-word.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { VaultLocation } from '../../../vault/location.ts';
-import { readCredential } from '../../credential/read-credential.ts';
+import { keyFileBeside, namedCredential, readCredential } from '../../credential/read-credential.ts';
 import { FLAGS, flag, oneShot } from '../../flags/global-flags.ts';
 import { parseLocation } from '../../flags/target.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -67,16 +69,25 @@ async function move(line: CommandLine) {
   ).finally(() => {
     for (const each of [copying, comparing, checking]) each.end();
   });
-  line.remark(nextStep(from, to, keepSource));
+  line.remark(nextStep(from, to, keepSource, credentialWords(from, line)));
   return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
 }
 
-/** Returns a sentence with what to do after a move or a copy. */
-function nextStep(from: VaultLocation, to: VaultLocation, isCopy: boolean): string {
-  const flag = to.file === undefined ? `--store '${shownAs(to)}'` : `--file ${shownAs(to)}`;
+/** Returns a sentence with what to do after a move or a copy. `opens` are the flags that name the key. */
+function nextStep(from: VaultLocation, to: VaultLocation, isCopy: boolean, opens: string): string {
+  const flag = `${to.file === undefined ? `--store '${shownAs(to)}'` : `--file ${shownAs(to)}`}${opens}`;
   if (isCopy) return `check the copy with \`vault doctor ${flag}\`; it lacks what ${shownAs(from)} stores from now on`;
   const old = from.file === undefined ? `drop the schema of ${shownAs(from)}` : `remove ${from.file}.moved`;
-  return `serve the vault with \`vault serve ${flag}\` and the same key; when it works, ${old}`;
+  return `serve the vault with \`vault serve ${flag}\`; when it works, ${old}`;
+}
+
+/** Returns the flag that names the key of a vault; nothing for a passphrase that is asked for. */
+function credentialWords(from: VaultLocation, { flags, env }: CommandLine): string {
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+  if (keyCommand !== undefined) return ` --key-command ${shellWord(keyCommand)}`;
+  if (passphraseFile !== undefined) return ` --passphrase-file ${shellWord(passphraseFile)}`;
+  const path = keyFile ?? (from.file === undefined ? undefined : keyFileBeside(from.file));
+  return path !== undefined && existsSync(path) ? ` --key-file ${shellWord(path)}` : '';
 }
 
 function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultLocation {
