@@ -105,6 +105,15 @@ it('the log index gets no row that a prune has removed since it was read', async
   expect([await store.logIndexEnd(), await store.countLogIndex(3)]).toEqual([3, 1]);
 });
 
+it('the log index gets no row that the server has lost since it was read', async () => {
+  const store = await openStore();
+  for (let n = 0; n < 3; n += 1) await append(store);
+  await query('DELETE FROM vault.audit WHERE sequence > 1');
+  const rows = [1, 2, 3].map((sequence) => ({ sequence, blinds: [blind('actor')] }));
+  await store.indexLog(rows, 0, 3);
+  expect([await store.logIndexEnd(), await store.countLogIndex(3)]).toEqual([0, 0]);
+});
+
 it('the tokens of a removed tenant are removed in batches by the next sweep', async () => {
   const store = await openStore();
   const { id } = await addTenant(store);
