@@ -76,7 +76,11 @@ describe('vault dev clock', () => {
     ['a step back for set', ['dev', 'clock', 'set', '-1h'], 'the time must be ISO 8601, such as 2030-01-31'],
     ['a year', ['dev', 'clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
     ['an unknown flag', ['dev', 'clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
-    ['no daemon', ['--file', 'v.db', 'dev', 'clock', 'reset'], 'needs a running `vault serve --dev`'],
+    [
+      'a file',
+      ['--file', 'v.db', 'dev', 'clock', 'reset'],
+      '--file does not apply: this command opens no file\nhint: name a daemon with --url (VAULT_URL)',
+    ],
   ])('rejects %s', async (_what, words, fact) => {
     const ended = await place.vault(words, words.includes('--file') ? {} : asManagement);
     expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(fact) });

@@ -1,5 +1,4 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
-import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
 import { isOpenToOthers } from '../../core/open-to-others.ts';
 import { reasonOf } from '../exit/error-reason.ts';
@@ -14,8 +13,8 @@ const PIECE_BYTES = 4096;
 type CheckOpened = (path: string, opened: Stats) => void;
 
 /**
- * Resolves to the bytes of a secret file. Rejects with `file_missing` and `usage`, which name `flag`, and with
- * `file_unsafe` if others can open it.
+ * Resolves to the bytes of a secret file. Rejects with `usage`, which names `flag`, and `file_unsafe` if others can
+ * open it.
  */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
   return readSmallFile(flag, path, assertPrivate);
@@ -36,7 +35,7 @@ export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'gid' | 
   });
 }
 
-/** Resolves to the bytes of a file of at most 1 MiB. Rejects with `file_missing`, `usage` and errors of `check`. */
+/** Resolves to the bytes of a file of at most 1 MiB. Rejects with `usage`, naming `flag`, and errors of `check`. */
 export async function readSmallFile(flag: string, path: string, check?: CheckOpened): Promise<Buffer> {
   let bytes: Buffer;
   try {
@@ -44,9 +43,6 @@ export async function readSmallFile(flag: string, path: string, check?: CheckOpe
     bytes = isNamedPipe(path) ? await readAtMost(readNamed(path, check), most) : readStart(path, most, check);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    if (errorCode(error) === 'ENOENT' && path !== '-') {
-      throw new Fault('file_missing', `${flag}: there is no file ${path}`, { hint: 'check the path', cause: error });
-    }
     const hint = path === '-' ? 'for standard input, write /dev/stdin' : undefined;
     throw new Fault('usage', `${flag}: ${path} cannot be read (${reasonOf(error)})`, { hint, cause: error });
   }

@@ -216,7 +216,8 @@ function hintInstead(
   const has = (flag: string) => options.some(({ long, hidden }) => long === flag && !hidden);
   if (!['url', 'file', 'store'].includes(name)) return undefined;
   if (has('--from')) return { fact: 'names its vaults with --from and --to', hint: 'pass --from VAULT --to VAULT' };
-  return name === 'url' && has('--file') ? { hint: 'name a vault with --file (VAULT_FILE)' } : undefined;
+  if (name === 'url') return has('--file') ? { hint: 'name a vault with --file (VAULT_FILE)' } : undefined;
+  return has('--url') ? { hint: 'name a daemon with --url (VAULT_URL)' } : undefined;
 }
 
 /** Collects the values of a flag that may occur several times. */
