@@ -157,7 +157,7 @@ function brokenCsv(line: number, error: Error): Error {
 }
 
 /** Returns the fault for a CSV without a token type. */
-export function missingType(): Fault {
+function missingType(): Fault {
   return new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
 }
 
