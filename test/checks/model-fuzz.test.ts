@@ -2,20 +2,12 @@ import { expect, it } from 'vitest';
 import type { Reply } from '../../src/contract/call.ts';
 import { fuzz } from './model-fuzz.ts';
 
-it('daemon, file target and model agree on 1,500 random calls of all operations', { timeout: 60_000 }, async () => {
-  const { figures, differences } = await fuzz({ seed: 1, steps: 1_500 });
+// Check 9 makes more calls, with a model that ignores expiry and one that ignores rules as its controls.
+it('daemon, file target and model agree on 500 random calls of all operations', { timeout: 60_000 }, async () => {
+  const { figures, differences } = await fuzz({ seed: 1, steps: 500 });
   expect(differences).toEqual([]);
-  expect(figures).toMatchObject({ steps: 1_500, server_errors: 0 });
+  expect(figures).toMatchObject({ steps: 500, server_errors: 0 });
 });
-
-it.each(['expiry', 'rules'] as const)(
-  'control: a model that ignores %s differs',
-  { timeout: 60_000 },
-  async (ignores) => {
-    const { differences } = await fuzz({ seed: 1, steps: 1_000, ignores });
-    expect(differences.length).toBeGreaterThan(0);
-  },
-);
 
 it('control: one changed byte of one target is detected', { timeout: 60_000 }, async () => {
   let created = 0;
