@@ -1,6 +1,6 @@
 /**
- * Measures the branch coverage of access control with V8's block counts. Runs the tests of the measured folders. Prints each file's coverage and the blocks that never ran. Exits with 1 when a test fails, or a folder's
- * coverage is below 98 %.
+ * Measures the branch coverage of access control with V8's block counts. Runs the tests of `COVERING`. Prints each file's
+ * coverage and the blocks that never ran. Exits with 1 when a test fails, or a folder's coverage is below 98 %.
  *
  *   npm run coverage [-- --folder src/core/access …]
  */

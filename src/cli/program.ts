@@ -37,7 +37,7 @@ export function createProgram(finish: Finish, called?: string, { isWhole = false
   const first = nounOf(called ?? '') ?? called;
   const ofCalled = all.filter(({ words }) => words[0] === first);
   const entries = ofCalled.length > 0 ? ofCalled : all;
-  // Without a command, or with an unknown one, that is the mistake, not a flag before it.
+  // Parse global flags here, too, so that the error names the missing or unknown command and not the flag.
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
   const single = new Map<string, Entry['define']>();
   for (const [group, firstWords] of Object.entries(GROUPS)) {
@@ -103,8 +103,8 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the words of a command line with the global flags before or inside the name of its command moved behind it,
- * where the command's own parser reads them. Leaves them out before `help`, which prints nothing else.
+ * Moves global flags before and between the words of a command behind them, because the command parses them. Drops those
+ * before `help`, which ignores them.
  */
 export function withFlagsBehind(argv: readonly string[]): readonly string[] {
   const [flags, words, path]: [string[], string[], string[]] = [[], [], []];
@@ -281,6 +281,12 @@ const SYNONYM_FLAGS: Readonly<Record<string, readonly { readonly option: string;
   '--force': [{ option: '--yes' }],
   '--confirm': [{ option: '--yes' }],
   '--out': [{ option: '--archive' }],
+  '--curl': [{ option: '--dry-run' }],
+  '--passphrase': [
+    { option: '--age-passphrase-file' },
+    { option: '--new-passphrase-file' },
+    { option: '--passphrase-file' },
+  ],
 };
 
 /** Throws the fault `usage` with a hint for missing and superfluous arguments and for the flag of another command. */
@@ -291,7 +297,11 @@ function refuseVerb(error: CommanderError, command: Command): void {
   }
   const [, typed = ''] = /^unknown option '([^=']*)/.exec(fact) ?? [];
   const synonyms = Object.hasOwn(SYNONYM_FLAGS, typed) ? (SYNONYM_FLAGS[typed] ?? []) : [];
-  const meant = synonyms.find(({ option }) => command.options.some(({ long }) => long === option));
+  const meant = synonyms.find(({ option }) => command.options.some(({ long, hidden }) => long === option && !hidden));
+  if (meant === undefined && (typed === '--dry-run' || typed === '--curl')) {
+    const isChange = command.parent?.name() === 'apps';
+    throw new Fault('usage', fact, { hint: isChange ? '`vault apps update` has it' : 'see the options with --help' });
+  }
   if (meant === undefined) throw error;
   throw new Fault('usage', `unknown option '${typed}'`, { hint: meant.hint ?? `did you mean ${meant.option}?` });
 }

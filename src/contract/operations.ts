@@ -92,7 +92,10 @@ export interface OperationCli {
    * list, and `--if-missing` creates an application only if none has the name.
    */
   readonly byName?: 'filter' | 'if-missing';
-  /** Hints for problems of this operation; for `invalid_request`, only about members that the body lacks. */
+  /**
+   * Hints for problems. That for `invalid_request` appears only if an error names a member that the body lacks, such as a
+   * path parameter.
+   */
   readonly hints?: Readonly<Partial<Record<ProblemCode, string>>>;
   /** Whether the holder of the vault's key runs the command on a file or a database without an API key. */
   readonly keyHolder?: true;
@@ -100,7 +103,7 @@ export interface OperationCli {
   readonly exactTimes?: true;
   /** The remark on an empty list. */
   readonly emptyNote?: string;
-  /** What the remark on an empty list adds if a member is given, by member. */
+  /** Additions to the remark on an empty list, by the member that the user typed. */
   readonly emptyHints?: Readonly<Record<string, string>>;
   /** The members that the CLI asks for in a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];

@@ -11,9 +11,9 @@ interface Parts {
   readonly clock: Clock;
 }
 
-/** Creates the checks of a running vault, which compare its records with the audit, and the notice of what they found. */
+/** Creates the check of a running vault, which compares its records with the audit, and the notice of its findings. */
 export function watchFindings({ store, keyring, follower, clock }: Parts, meter: Meter | undefined) {
-  /** The number of findings of the last check, and of the acceptances before it. */
+  /** The number of findings of the last check, and of the acceptances when it started. */
   let last = { found: 0, acceptances: 0 };
 
   /** Resolves to one line for each finding. */
@@ -29,7 +29,7 @@ export function watchFindings({ store, keyring, follower, clock }: Parts, meter:
   return {
     check,
 
-    /** Checks again if a tenant was accepted since a check with findings: they may be those of the tenant. */
+    /** Repeats the check if it had findings and a tenant was accepted since: the findings may be obsolete. */
     async checkAccepted(): Promise<void> {
       if (last.found === 0) return;
       await follower.follow();

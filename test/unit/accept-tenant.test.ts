@@ -105,7 +105,7 @@ describe('a closed tenant', () => {
     expect(logs).toMatchObject({ body: { data: expect.arrayContaining([expect.objectContaining(entry)]) } });
   });
 
-  it('is no longer named as a finding after the next sweep of a running process', async () => {
+  it('ends the finding at the next sweep of a running process', async () => {
     const { file, tenantId } = await restoredToken();
     const running = await openedVault(file);
     expect(await running.check()).toHaveLength(1);

@@ -180,7 +180,7 @@ describe('the command line', () => {
     );
   });
 
-  it('words of a fixed list may be separated by commas', async () => {
+  it('splits values that contain no comma', async () => {
     const { stdout } = await run('tokens', 'list', '--type', 'card,bank', '--dry-run', '--field', 'path');
     expect(stdout).toBe('/tokens?type=card&type=bank\n');
   });

@@ -35,6 +35,7 @@ it.each([
   ['/home/me/.npm/_npx/1f/node_modules/.bin/token-vault', 'exec', 'npx token-vault'],
   ['C:\\app\\node_modules\\token-vault\\bin\\token-vault.cjs', 'exec', 'npx token-vault'],
   ['/app/node_modules/.bin/vault', 'run-script', 'vault'],
+  ['/app/node_modules/.bin/vault', 'exec', 'npx token-vault'],
   ['/app/bin/vault.ts', 'exec', 'vault'],
   ['/app/node_modules/vitest/vitest.mjs', 'exec', 'vault'],
 ])('%s of npm %s is started by %s', (startedAs, command, expected) => {

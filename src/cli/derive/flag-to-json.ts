@@ -14,7 +14,7 @@ import { wrongMember } from './wrong-member.ts';
 /** Matches a duration from or before now, such as `90m`. Other text is passed on to the API, which checks times. */
 const DURATION = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
-/** Matches a word, or a number with a unit, which no form of a time is. */
+/** Matches a word, or a number with a unit. No time has this form. */
 const NO_TIME = /^[\d.]*\s*[a-z]+$/i;
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
@@ -30,7 +30,10 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
       return JSON.stringify(formatInstant(Math.round(wallTime() + parseDuration(`--${flag.name}`, typed))));
     }
     if (!NO_TIME.test(typed)) return JSON.stringify(typed);
-    throw wrongMember(flag, 'must be a duration from now such as 90m, 12h or 30d, or an ISO 8601 date or date-time');
+    throw wrongMember(
+      flag,
+      'must be a duration from now (90m, 12h or 30d; at most 99999 of a unit), or an ISO 8601 date or date-time',
+    );
   },
   age: (flag, typed) => JSON.stringify(timeOfAge(flag, typed)),
   text: async (flag, typed, read) => {
@@ -77,7 +80,7 @@ export async function flagToJson(
   return `[${items.join(',')}]`;
 }
 
-/** Returns the values of a repeatable flag. Values may also be separated by commas if none can contain a comma. */
+/** Returns the values of a repeatable flag. Splits one at commas if every part is a valid item and the whole is not. */
 export function splitLists({ schema }: Pick<MemberFlag, 'schema'>, typed: readonly string[]): readonly string[] {
   const { enum: known, pattern } = schema.items ?? {};
   const words: readonly unknown[] = known ?? [];

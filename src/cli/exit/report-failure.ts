@@ -44,7 +44,7 @@ function otherKeyHint(env: Environment): string | undefined {
 /** Prints a fact, details and a hint on stderr: one line for the fact, one for each detail, and a line `hint: …`. */
 export function report(fact: string, hint?: string, details: readonly string[] = []): void {
   for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
-    writeError(inOwnName(`vault: ${stripControlCharacters(line)}\n`));
+    writeError(`${inOwnName('vault: ')}${asStarted(stripControlCharacters(line))}\n`);
   }
   if (hint !== undefined) writeError(asStarted(`hint: ${stripControlCharacters(hint)}\n`));
 }
@@ -175,9 +175,6 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
     'the permissions and rules of the key decide what is shown; `vault apps explain` shows why',
   "unknown option '--mask'":
     'the permissions and rules of the key decide what is shown; `vault apps explain` shows why',
-  "unknown option '--dry-run'": 'only commands that send one request have --dry-run and --curl',
-  "unknown option '--curl'": 'only commands that send one request have --dry-run and --curl',
-  "unknown option '--passphrase'": 'leave it out to be asked, or name a file with --passphrase-file',
   "unknown option '--jq'": 'print one member with --field, or pipe -o json into jq',
 };
 

@@ -170,7 +170,7 @@ export function addFlags(command: Command, rows: FlagRows): void {
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
 }
 
-/** Why a global flag fails after a command that does not use it. The other global flags are harmless everywhere. */
+/** Reasons to reject a global flag that a command does not use. The other global flags are harmless everywhere. */
 const POINTLESS: Readonly<Partial<Record<keyof typeof GLOBAL_FLAGS, string>>> = {
   url: 'uses no daemon',
   file: 'opens no file',
@@ -208,7 +208,7 @@ export function acceptGlobalFlags(command: Command): void {
   }
 }
 
-/** Returns what a command, which has these options, uses instead of a global flag. */
+/** Returns the fact and the hint for a rejected global flag; undefined if no option of the command replaces it. */
 function hintInstead(
   name: string,
   options: readonly Option[],

@@ -6,12 +6,12 @@ function nameOf(startedAs: string): string {
 }
 
 /**
- * Returns what a user types to start the program: its name, after `npx` if npm runs it from a package, since the shell
- * may not find it then.
+ * Returns the words that start the program: its name, or `npx token-vault` if npm runs it, because the shell may not find
+ * the program. `npx vault` could run a stranger's package.
  */
 export function startedBy(startedAs: string, command: string | undefined): string {
   const isNpx = command === 'exec' && /[\\/]node_modules[\\/].*[\\/](token-)?vault(\.cjs)?$/.test(startedAs);
-  return isNpx ? `npx ${nameOf(startedAs)}` : nameOf(startedAs);
+  return isNpx ? 'npx token-vault' : nameOf(startedAs);
 }
 
 /**
@@ -21,7 +21,7 @@ export function startedBy(startedAs: string, command: string | undefined): strin
 const PROGRAM =
   /(?<![\w./-])(?<!\b(?!(?:and|or|use|run|with|by|compdef|_vault|c|CommandName) )[\w-]+ )vault(?=: | \\?-| [a-z…<[]|$)/gm;
 
-/** Returns a message or a help text with `vault` replaced by what starts the program, as `startedBy` does. */
+/** Returns a text with `vault` replaced by the words that start the program. */
 export function asStarted(text: string): string {
   return inOwnName(text, startedBy(process.argv[1] ?? '', process.env['npm_command']));
 }

@@ -66,8 +66,8 @@ async function renderRows(
 }
 
 /**
- * Returns a function that resolves to the next items of an endless list as lines of one table, the head before the first.
- * The first items determine the columns; `note` prints the remark on those that do not fit.
+ * Returns a function that renders the next items as rows of one table. The first call prints the head and fixes the visible
+ * columns; `note` reports hidden ones.
  */
 export function createEndlessTable(view: ResultView, options: RenderOptions, note: (text: string) => void) {
   let widths: readonly number[] | undefined;

@@ -36,7 +36,9 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
     <div class="notice" role="status">
       <span>
         {isOne ? 'The API key of' : 'The API keys of'} <b>{ended.map(keyName).join(' and ')}</b> no longer{' '}
-        {isOne ? 'works: it was deleted or regenerated, or has expired.' : 'work: deleted, regenerated or expired.'}
+        {isOne
+          ? 'works: it was deleted or regenerated, or has expired.'
+          : 'work: they were deleted or regenerated, or have expired.'}
       </span>{' '}
       <button type="button" onClick={() => (isAddingKey.value = true)}>
         Add a key

@@ -293,7 +293,7 @@ export function createFollower({ store, keyring }: Parts) {
     /** Returns whether records differed from the audit when it was opened. */
     isAltered: (): boolean => state?.isAltered === true,
 
-    /** Returns how many entries that accept a tenant this process has followed. */
+    /** Returns the number of `acceptTenant` entries that this process has read. */
     acceptances: (): number => acceptances,
 
     /** Returns the tenants that are closed. */

@@ -17,7 +17,7 @@ export const CHECK: Check = {
     removeHistoryGuards({
       seed,
       limit: MAX_CONTROL,
-      // Check 41 of files removes each guard, which are the same for both stores.
+      // The check of files removes every guard; both stores share them.
       ...(quick && { guards: ALL_GUARDS.slice(0, 1) }),
       locations: async (load) => {
         const { storeLocations: locations } =

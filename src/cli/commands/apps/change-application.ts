@@ -209,8 +209,8 @@ async function changeApplication(
 }
 
 /**
- * Returns a function that names the members of a changed application by the flags that gave them. The values of a flag
- * are all values of the member, or follow those that the application had.
+ * Returns a function that replaces a member's path by the flag that set it. A flag either replaces the member's list or
+ * appends to the stored list.
  */
 function namerOf(
   input: CommandInput,

@@ -103,8 +103,8 @@ interface NewPassphrase {
 }
 
 /**
- * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule, and a
- * line on stderr the strength. Resolves to an empty
+ * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule. Reports the strength on
+ * stderr. Resolves to an empty
  * text only with `ifEmpty`. Rejects with the faults `weak_passphrase` and, when the two differ, `usage`.
  */
 export async function askNewPassphrase(question: string, how: NewPassphrase): Promise<string> {

@@ -55,7 +55,7 @@ export async function chooseEncryption(
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
   if (recipients.length === 0) {
-    const passphrase = await newPassphrase(file, weakPassphrase);
+    const passphrase = await passphraseReader(file, weakPassphrase);
     const makeEncrypter = async () => {
       encrypter.setPassphrase(await passphrase());
       return encrypter;
@@ -78,8 +78,8 @@ export async function chooseEncryption(
   return { by: 'recipient', makeEncrypter: async () => encrypter };
 }
 
-/** Resolves to a function that resolves to the passphrase of a file, or prompts for one. */
-async function newPassphrase(file: string | undefined, allowWeak: boolean): Promise<() => Promise<string>> {
+/** Checks a passphrase file. Resolves to a function that resolves to its passphrase, or prompts for one. */
+async function passphraseReader(file: string | undefined, allowWeak: boolean): Promise<() => Promise<string>> {
   if (file === undefined && !canPrompt()) {
     throw new Fault('usage', 'an export must be encrypted, or --plaintext must be given', {
       hint: 'set --recipient (VAULT_RECIPIENT), --age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE) or --plaintext',

@@ -8,9 +8,10 @@ import {
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
-import { exportedRow, isExportHeader } from './export-csv.ts';
+import { withoutGuard } from '../../output/csv.ts';
+import { addedColumns, exportedRowOf, isExportHeader } from './export-csv.ts';
 import type { ImportRow } from './import-row.ts';
-import { MASKED, MAYBE_MASKED, parseOrNothing } from './read-rows.ts';
+import { MASKED, parseOrNothing, READ_ONLY } from './read-rows.ts';
 
 /** A record of a CSV file; `line` is its first line, from 1. */
 interface CsvRecord {
@@ -34,7 +35,7 @@ function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
   return rule.kind === 'object' ? rule.members : WHOLE_DATA;
 }
 
-/** How a cell fills a member outside `data`: with its text, with JSON (else its text), or with a list. */
+/** The form of a cell for a member outside `data`: text, JSON (else text), or a list. */
 type OwnKind = 'text' | 'json' | 'list';
 
 /** The members outside `data` that a column may fill, besides single pairs of the metadata. */
@@ -163,14 +164,15 @@ function missingType(): Fault {
 
 type ToRow = (cells: readonly string[]) => Omit<ImportRow, 'line'>;
 
+/** The reason to reject a row of a list: its cell `7` may be a number or a text. */
+const INEXACT = 'a CSV list does not distinguish JSON from text: use `vault tokens list -o ndjson`';
+
 /** The reading of a CSV. */
 interface CsvOptions {
   /** The token type of all rows. Undefined for a CSV with a column `type`. */
   readonly type: TokenType | undefined;
   /** The words of `--map`. */
   readonly map: readonly string[];
-  /** Whether the data of all rows is revealed, if the CSV is a list of tokens. */
-  readonly isRevealed: boolean;
   /** Called with the columns that fill no member. */
   readonly onUnused: (columns: readonly string[]) => void;
 }
@@ -182,7 +184,7 @@ interface CsvOptions {
  */
 export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
-  { type, map, isRevealed, onUnused }: CsvOptions,
+  { type, map, onUnused }: CsvOptions,
 ): AsyncGenerator<ImportRow> {
   let header: readonly string[] | undefined;
   let toRow: ToRow | undefined;
@@ -190,7 +192,7 @@ export async function* csvRows(
     if (header === undefined || toRow === undefined) {
       header = cells;
       refuseOtherDelimiter(cells, map);
-      toRow = isExportHeader(cells) && type === undefined ? exportedRow : rowOf(cells);
+      toRow = isExportHeader(cells) && type === undefined ? exported(cells) : rowOf(cells);
       continue;
     }
     if (cells.length !== header.length) {
@@ -209,18 +211,28 @@ export async function* csvRows(
     const typeAt = names.indexOf('type');
     if (typeAt < 0) throw missingType();
     const made = new Map<string, ToRow>();
-    // Only a list of tokens has the time of their creation.
-    const isRead = names.includes('created_at');
+    // A list of tokens has this column.
+    const isList = names.includes('created_at');
     return (cells: readonly string[]) => {
       const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);
-      if (own === undefined) return { body: '{}', refused: 'its cell `type` is no token type' };
-      const toRow = made.get(own) ?? rowOrRefusal(names, own, made.size === 0 ? ofOtherTypes(names) : names.keys());
+      if (own === undefined) return { body: '{}', refused: `type: must be one of ${TOKEN_TYPE_NAMES.join(', ')}` };
+      const data = cells[names.indexOf('data')];
+      if (isList && data === '') return { body: '{}', isRead: true, refused: MASKED };
+      if (isList && own === 'token') return { body: '{}', isRead: true, refused: INEXACT };
+      const toRow =
+        made.get(own) ?? rowOrRefusal(names, own, made.size === 0 ? ofOtherTypes(names, isList) : names.keys());
       made.set(own, toRow);
-      return { ...toRow(cells), ...(isRead && { isRead, ...refusalOf(own, cells[names.indexOf('data')]) }) };
+      return isList ? { ...toRow(cells.map(withoutGuard)), isRead: true } : toRow(cells);
     };
   }
 
-  /** Returns `rowOfType`, or a function that refuses each row of a type that lacks a column. */
+  function exported(names: readonly string[]): ToRow {
+    const added = addedColumns(names);
+    if (added.length > 0) onUnused(added);
+    return exportedRowOf(names);
+  }
+
+  /** Returns the row function of a type, or one that rejects every row if a column is missing. */
   function rowOrRefusal(names: readonly string[], own: TokenType, known: Iterable<number>): ToRow {
     try {
       return rowOfType(names, own, known);
@@ -228,12 +240,6 @@ export async function* csvRows(
       if (!(error instanceof Fault)) throw error;
       return () => ({ body: '{}', refused: error.message });
     }
-  }
-
-  /** Refuses a row of a list of tokens that shows no data, or perhaps only its masked form. */
-  function refusalOf(own: TokenType, data: string | undefined): Pick<ImportRow, 'refused'> {
-    if (data === '') return { refused: MASKED };
-    return own === 'token' && !isRevealed ? { refused: MAYBE_MASKED } : {};
   }
 
   /** Returns the function that makes a row of the type. Reports unused columns, except those that are `known`. */
@@ -249,9 +255,10 @@ export async function* csvRows(
   }
 }
 
-/** Returns the columns that fill a member in the rows of some type, and the column of the type. */
-function ofOtherTypes(header: readonly string[]): readonly number[] {
-  const all = new Set(['type', ...TOKEN_TYPE_NAMES.flatMap((type) => Object.keys(dataMembers(type)))]);
+/** Returns the columns that fill a member in the rows of some type, the column of the type, and in a list the read-only ones. */
+function ofOtherTypes(header: readonly string[], isList: boolean): readonly number[] {
+  const ofTypes = TOKEN_TYPE_NAMES.flatMap((type) => Object.keys(dataMembers(type)));
+  const all = new Set(['type', ...ofTypes, ...(isList ? READ_ONLY : [])]);
   return [...header.keys()].filter((at) => all.has(header[at] ?? ''));
 }
 
@@ -268,7 +275,7 @@ function membersFor(type: TokenType, header: readonly string[], map: ColumnMap):
 function refuseOtherDelimiter([only = '', ...others]: readonly string[], map: readonly string[]): void {
   const [found] = /[;\t|]/.exec(only) ?? [];
   if (found === undefined || others.length > 0 || map.some((word) => word.endsWith(`=${only}`))) return;
-  throw new Fault('usage', 'the header of the CSV has no comma', {
+  throw new Fault('usage', 'the header of the CSV has one column', {
     hint: `pass --delimiter ${found === '\t' ? 'tab' : `'${found}'`}`,
   });
 }
@@ -317,7 +324,7 @@ function wholeData(type: TokenType, cell: Printable | undefined): Printable | un
   return value === undefined ? cell : value;
 }
 
-/** Returns what a cell fills a member with. A list is JSON, else one expression or words between commas. */
+/** Returns the member's value for a cell. A list is JSON, else one expression or words between commas. */
 function ownValue(kind: OwnKind, text: string): Printable {
   if (kind === 'text') return text;
   const value = parseOrNothing(text);

@@ -31,18 +31,25 @@ function cellOf(value: Printable | undefined, isExact: boolean): CsvCell {
   return text !== undefined && isPlain(text) ? text : new JsonText(json);
 }
 
-/** Returns whether a CSV with this header comes from `vault export`. */
+/** Returns whether a CSV with this header comes from `vault export`, even if columns were added or moved. */
 export function isExportHeader(header: readonly string[]): boolean {
-  return header.length === COLUMNS.length && COLUMNS.every((column, at) => header[at] === column);
+  return COLUMNS.every((column) => header.includes(column));
 }
 
-/** Returns the Create Token body of a row of a CSV export. Marks a row without data as rejected. */
-export function exportedRow(cells: readonly string[]): Pick<ImportRow, 'body' | 'refused'> {
-  const members = COLUMNS.flatMap((column, at) => {
-    const cell = withoutGuard(cells[at] ?? '');
-    if (cell === '' || column === 'masked') return [];
-    const isJson = !TEXTS.has(column) && parseText(cell) !== undefined;
-    return [`${JSON.stringify(column)}:${isJson ? cell : JSON.stringify(cell)}`];
-  });
-  return { body: `{${members.join(',')}}`, ...(cells[COLUMNS.indexOf('data')] === '' && { refused: MASKED }) };
+/** Returns the columns that a CSV export lacks. */
+export const addedColumns = (header: readonly string[]): readonly string[] =>
+  header.filter((name) => !COLUMNS.some((column) => column === name));
+
+/** Returns the function that makes the Create Token body of a row of a CSV export. Marks a row without data as rejected. */
+export function exportedRowOf(header: readonly string[]) {
+  const at = COLUMNS.map((column) => [column, header.indexOf(column)] as const);
+  return (cells: readonly string[]): Pick<ImportRow, 'body' | 'refused'> => {
+    const members = at.flatMap(([column, index]) => {
+      const cell = withoutGuard(cells[index] ?? '');
+      if (cell === '' || column === 'masked') return [];
+      const isJson = !TEXTS.has(column) && parseText(cell) !== undefined;
+      return [`${JSON.stringify(column)}:${isJson ? cell : JSON.stringify(cell)}`];
+    });
+    return { body: `{${members.join(',')}}`, ...(cells[header.indexOf('data')] === '' && { refused: MASKED }) };
+  };
 }

@@ -36,7 +36,7 @@ const IMPORT_FLAGS = {
     'ndjson or csv (default: csv for a file *.csv, else ndjson)',
     'VAULT_IMPORT_FORMAT',
   ),
-  type: flag('--type <type>', 'the token type of the rows of a CSV without a column `type`', 'VAULT_IMPORT_TYPE'),
+  type: flag('--type <type>', 'the token type of all rows of a CSV; overrides a column `type`', 'VAULT_IMPORT_TYPE'),
   delimiter: flag(
     '--delimiter <character>',
     'what separates the cells of a CSV, or tab (default: ,)',
@@ -186,8 +186,7 @@ function rowReader(
     }
     const onUnused = (columns: readonly string[]) =>
       report(`columns without a member: ${columns.join(', ')}`, 'keep one with --map metadata.NAME=COLUMN');
-    const options = { type: parsed, map, isRevealed: revealed, onUnused };
-    return (input) => csvRows(readCsv(decodePieces(input.bytes), between), options);
+    return (input) => csvRows(readCsv(decodePieces(input.bytes), between), { type: parsed, map, onUnused });
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
   if (typed.map !== undefined || typed.type !== undefined || 'delimiter' in typed)

@@ -11,11 +11,10 @@ import type { ImportRow } from './import-row.ts';
 export const MASKED = 'masked: export with the key of the file';
 
 /** The reason to reject a row whose data may be a masked form: any JSON can be the data of the type. */
-export const MAYBE_MASKED =
-  'perhaps masked: export with the key of the file, or pass --revealed if the list shows the data';
+const MAYBE_MASKED = 'perhaps masked: export with the key of the file, or pass --revealed if the list shows the data';
 
 /** The members of a token that no request may set, and that of a masked export. */
-const READ_ONLY: ReadonlySet<string> = new Set([
+export const READ_ONLY: ReadonlySet<string> = new Set([
   ...Object.keys(TOKEN.properties).filter((name) => !Object.hasOwn(CREATE_TOKEN.properties, name)),
   'masked',
 ]);

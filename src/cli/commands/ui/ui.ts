@@ -199,10 +199,10 @@ const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...str
   win32: ['cmd', '/c', 'start', '""'],
 };
 
-/** The variables of which one is set where `xdg-open` can show a window. */
+/** `xdg-open` needs one of these variables to open a window. */
 const SCREEN_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME', 'BROWSER'];
 
-/** Returns whether a browser can show a window. Without a screen, `xdg-open` starts one in the terminal, or none. */
+/** Returns whether a browser can show a window. Without a screen, `xdg-open` starts a text browser or fails. */
 function hasScreen(env: Environment): boolean {
   return process.platform in OPENERS || SCREEN_VARIABLES.some((name) => env[name]);
 }

@@ -87,7 +87,7 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
         <PreviewPane
           text={isBlank ? '' : valid.current}
           isStale={!isValid}
-          none={isBlank ? 'Type data to see a preview.' : 'A valid draft has a preview.'}
+          none={isBlank ? 'Type data to see a preview.' : 'Correct the errors to see a preview.'}
         />
       }
     >
