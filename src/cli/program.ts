@@ -94,10 +94,11 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
     return withoutHelpWord(['help', first, second ?? '', ...others.slice(1)]);
   }
   if (first !== 'help') return argv;
-  const words = withoutGlobalFlags(argv.slice(1));
+  const all = withoutGlobalFlags(argv);
+  const from = all.findIndex((word) => word !== 'help');
+  const words = from < 0 ? [] : all.slice(from);
   const [asked] = words;
   if (asked !== undefined && words.length === 1 && isHelpTopic(asked)) return [TOPIC_COMMAND, asked];
-  if (words[0] === 'help') return withoutHelpWord(words);
   const known = countKnown(words);
   return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
 }
@@ -111,9 +112,8 @@ export function withFlagsBehind(argv: readonly string[]): readonly string[] {
   let nouns: Readonly<Record<string, NounRow>> = NOUNS;
   let at = 0;
   for (let noun: string | undefined = ''; noun !== undefined; ) {
-    const count = countGlobalFlags(argv.slice(at));
-    flags.push(...argv.slice(at, at + count));
-    at += count;
+    const end = at + countGlobalFlags(argv, at);
+    for (; at < end; at += 1) flags.push(argv[at] ?? '');
     const word = argv[at];
     if (word === undefined) break;
     at += 1;
@@ -126,38 +126,55 @@ export function withFlagsBehind(argv: readonly string[]): readonly string[] {
   const behind = argv.slice(at);
   if (words[0] === 'help' || words.at(-1) === 'help') return withoutHelpWord([...words, ...behind]);
   const isCommand = words[0] === 'version' || allEntries().some((one) => one.words.join(' ') === path.join(' '));
-  return isCommand ? [...words, ...flags, ...behind] : argv;
+  // Otherwise the flags come first, so that the error names the word.
+  return isCommand ? [...words, ...flags, ...behind] : [...flags, ...words, ...behind];
 }
 
 /** Returns the words without global flags and their values. */
 function withoutGlobalFlags(words: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (let at = 0; at < words.length; ) {
-    const flags = countGlobalFlags(words.slice(at));
+    const flags = countGlobalFlags(words, at);
     if (flags === 0) kept.push(words[at] ?? '');
     at += Math.max(1, flags);
   }
   return kept;
 }
 
-/** Returns how many words at the beginning are global flags and their values. */
-function countGlobalFlags(words: readonly string[]): number {
-  const rows = Object.values(GLOBAL_FLAGS);
-  let at = 0;
-  for (let word = words[0]; word?.startsWith('-'); word = words[at]) {
-    const isLong = word.startsWith('--');
-    const name = isLong ? word.split('=', 1)[0] : word.slice(0, 2);
-    const row = rows.find(({ flag }) => flag.split(/[ ,]+/).includes(name ?? ''));
-    if (row === undefined) break;
-    const isWhole = isLong ? word.includes('=') : word.length > 2;
-    at += row.flag.includes('<') && !isWhole ? 2 : 1;
+/** Returns how many words from a position on are global flags and their values. */
+function countGlobalFlags(words: readonly string[], from: number): number {
+  let at = from;
+  for (let length = lengthOfFlag(words[at]); length > 0; length = lengthOfFlag(words[at])) at += length;
+  return Math.min(at, words.length) - from;
+}
+
+/** Returns 1 for a word of global flags, 2 if the next word is the value of its last flag, and 0 for any other word. */
+function lengthOfFlag(word = ''): 0 | 1 | 2 {
+  if (!/^-[^-]|^--[^-]/.test(word)) return 0;
+  const takesValue = (name: string) => {
+    const row = Object.values(GLOBAL_FLAGS).find(({ flag }) => flag.split(/[ ,]+/).includes(name));
+    return row?.flag.includes('<');
+  };
+  if (word.startsWith('--')) {
+    const [name = '', value] = word.split('=', 2);
+    const takes = takesValue(name);
+    if (takes === undefined || (!takes && value !== undefined)) return 0;
+    return takes && value === undefined ? 2 : 1;
   }
-  return Math.min(at, words.length);
+  // Short flags may be joined: -qy, -qo json, -ojson.
+  for (let at = 1; at < word.length; at += 1) {
+    const takes = takesValue(`-${word[at]}`);
+    if (takes === undefined) return 0;
+    if (takes) return at === word.length - 1 ? 2 : 1;
+  }
+  return 1;
 }
 
 /** Returns the number of words before the first unknown word; undefined when all words are known. */
 function countKnown([first = '', ...others]: readonly string[]): number | undefined {
-  const typed = [nounOf(first) ?? first, ...others];
+  const noun = nounOf(first);
+  const inner = nounOf(others[0] ?? '', (noun === undefined ? undefined : nounRow(noun)?.nouns) ?? {});
+  const typed = [noun ?? first, ...(inner === undefined ? others : [inner, ...others.slice(1)])];
   let entries = allEntries();
   for (const [at, word] of typed.entries()) {
     // The words after a command are its arguments.

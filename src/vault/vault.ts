@@ -354,7 +354,7 @@ export function composeVault(parts: VaultParts): Vault {
         await indexLog(context, undefined, yieldToLoop, context.logWatch.hasEnded);
         meter?.swept(removed);
         // After a failure, the next sweep tries again.
-        await findings.checkAccepted().catch(() => undefined);
+        await findings.checkAgain().catch(() => undefined);
         return removed;
       } catch (error) {
         meter?.swept(undefined);

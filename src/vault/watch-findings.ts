@@ -13,15 +13,15 @@ interface Parts {
 
 /** Creates the check of a running vault, which compares its records with the audit, and the notice of its findings. */
 export function watchFindings({ store, keyring, follower, clock }: Parts, meter: Meter | undefined) {
-  /** The number of findings of the last check, and of the acceptances when it started. */
-  let last = { found: 0, acceptances: 0 };
+  /** The number of findings of the last check, and of the audit's openings when it started. */
+  let last = { found: 0, openings: 0 };
 
   /** Resolves to one line for each finding. */
   async function check(): Promise<readonly string[]> {
-    const acceptances = follower.acceptances();
+    const openings = follower.openings();
     const { checkVault } = await import('./checks/check-vault.ts');
     const { findings } = await checkVault({ store, keyring }, undefined, { full: false, yieldToLoop });
-    last = { found: findings.length, acceptances };
+    last = { found: findings.length, openings };
     meter?.checked(findings.length, clock.now());
     return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
   }
@@ -29,11 +29,11 @@ export function watchFindings({ store, keyring, follower, clock }: Parts, meter:
   return {
     check,
 
-    /** Repeats the check if it had findings and a tenant was accepted since: the findings may be obsolete. */
-    async checkAccepted(): Promise<void> {
+    /** Repeats the check if it had findings and the audit was opened again since: somebody may have accepted a tenant. */
+    async checkAgain(): Promise<void> {
       if (last.found === 0) return;
       await follower.follow();
-      if (follower.acceptances() !== last.acceptances) await check();
+      if (follower.openings() !== last.openings) await check();
     },
 
     notices(): readonly string[] {

@@ -125,6 +125,10 @@ describe('on a terminal', () => {
     if (refused === undefined) return;
     expect(refused).toMatchObject({ exitCode: 10 });
     expect(refused.stdout.split('vault: the passphrase does not open the export')).toHaveLength(4);
+    const ended = await startOnTerminal('import a.age --dry-run', { cwd: place.cwd, env }, [
+      ['Passphrase of the export', '\u0003'],
+    ]);
+    expect(ended).toMatchObject({ exitCode: 130, stdout: expect.not.stringContaining('damaged') });
     const imported = await startOnTerminal('import a.age --dry-run --field path', { cwd: place.cwd, env }, [
       ['Passphrase of the export', 'wrong\r'],
       ['does not open the export', `${PASSPHRASE}\r`],

@@ -116,6 +116,16 @@ describe('a closed tenant', () => {
     expect(await running.notices()).toEqual([]);
   });
 
+  it('ends the finding although a prune follows before the sweep', async () => {
+    const vault = await restoredToken();
+    const running = await openedVault(vault.file);
+    expect(await running.check()).toHaveLength(1);
+    await accept(vault.file, vault.tenantId);
+    await prune(vault, 'later');
+    await running.sweep();
+    expect(await running.notices()).toEqual([]);
+  });
+
   it('stays sound after later prunes, also with all archives', async () => {
     const vault = await closedTenant();
     await accept(vault.file, vault.tenantId);

@@ -34,6 +34,12 @@ it.each([
   ['-o json help tokens create', 'tokens create --help'],
   ['--yes tokens help create', 'tokens create --help'],
   ['-q nothing list', '-q nothing list'],
+  ['tokens -q nothing', '-q tokens nothing'],
+  ['-qo json tokens list', 'tokens list -qo json'],
+  ['tokens -yo csv list', 'tokens list -yo csv'],
+  ['-qx tokens list', '-qx tokens list'],
+  ['-q -- tokens list', '-q -- tokens list'],
+  ['--quiet=true tokens list', '--quiet=true tokens list'],
   ['--url x', '--url x'],
   ['--version', '--version'],
   ['--nothing apps list', '--nothing apps list'],
@@ -42,8 +48,24 @@ it.each([
 });
 
 it.each([
+  ['--file nosuch.db tokens list'],
+  ['--file nosuch.db tokens -- list'],
+  ['--file nosuch.db -- tokens list'],
+  ['--file nosuch.db -q -- tokens list'],
+  ['tokens --file nosuch.db list'],
+  ['tokens list --file nosuch.db'],
+])('`vault %s` opens the named file', async (typed) => {
+  vi.stubEnv('VAULT_API_KEY', 'key_c6e3Pht9ohs1UcETNXAtRU9aos14Mgfo');
+  const { stdout, stderr, exitCode } = await run(...typed.split(' '));
+  expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
+  expect(stderr).toContain('nosuch.db');
+  vi.unstubAllEnvs();
+});
+
+it.each([
   ['help -o json', '--help'],
   ['help tokens -q create', 'tokens create --help'],
+  ['help app key list', 'app key list --help'],
 ])('`vault %s` ignores global flags', (typed, expected) => {
   expect(withoutHelpWord(typed.split(' ')).join(' ')).toBe(expected);
 });

@@ -122,11 +122,11 @@ describe('csvRows', () => {
   });
 
   /** Reads a CSV without --type. Resolves to the bodies or refusals, and the unused columns. */
-  async function typed(text: string) {
+  async function typed(text: string, map: readonly string[] = []) {
     const unused: string[] = [];
     const options = {
       type: undefined,
-      map: [],
+      map,
       onUnused: (columns: readonly string[]) => unused.push(...columns),
     };
     const rows = await all(csvRows(readCsv(piecesOf([text])), options));
@@ -178,6 +178,10 @@ describe('csvRows', () => {
   it('rejects a CSV without a type, rows of an unknown type, and rows of a type without its columns', async () => {
     await expect(typed('id,data\na,x\n')).rejects.toMatchObject({ code: 'usage' });
     await expect(typed('id;type\na;x\n')).rejects.toMatchObject({ hint: "pass --delimiter ';'" });
+    const odd = await typed('type,data,metadata\ntoken,x,vip\ntoken,x,"[1]"\n');
+    expect(odd.rows.map(({ metadata }) => metadata)).toEqual(['vip', [1]]);
+    const mapped = await typed('Art,number\ncard,1\n', ['type=Art']);
+    expect(mapped).toEqual({ rows: [{ type: 'card', data: { number: '1' } }], unused: [] });
     const { rows } = await typed('type,number\ncart,1\ncard,1\ntoken,1\n');
     expect(rows).toEqual([
       expect.stringMatching(/^type: must be one of token, /),
@@ -250,6 +254,11 @@ it('a CSV of an export keeps its values when columns were added or moved', async
     { id: 'b', type: 'token', data: 7 },
   ]);
   expect(unused).toEqual(['shoe']);
+  const kept = await all(csvRows(readCsv(piecesOf([text])), { ...options, map: ['metadata.size=shoe'] }));
+  expect(JSON.parse(kept[0]?.body ?? '')).toEqual({ id: 'a', type: 'token', data: '=1+1', metadata: { size: '44' } });
+  const cut = "id,type,data,masked\na,token,'=1,\n";
+  const [row] = await all(csvRows(readCsv(piecesOf([cut])), options));
+  expect(JSON.parse(row?.body ?? '')).toEqual({ id: 'a', type: 'token', data: '=1' });
 });
 
 describe('isSameToken', () => {

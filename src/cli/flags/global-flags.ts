@@ -234,10 +234,13 @@ export function isGlobal({ flags, description }: Option): boolean {
   return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
-/** Returns the typed flags of a command. */
+/** Returns the flags typed before and after the command's words. A flag after them overrides one before them. */
 export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
-  const flags = command.opts<T & GlobalFlags>();
-  return { ...flags, color: flags.color !== false };
+  let root: Command = command;
+  while (root.parent !== null) root = root.parent;
+  const before = root.opts<GlobalFlags>();
+  const behind = command.opts<T & GlobalFlags>();
+  return { ...before, ...behind, color: before.color !== false && behind.color !== false };
 }
 
 /** The values of a switch in an environment variable, case-insensitive. */

@@ -79,7 +79,7 @@ export function createFollower({ store, keyring }: Parts) {
   let following: Promise<void> | undefined;
   /** The number of the last read that was sent, and of the last one whose rows were passed. */
   let [sent, passedRead] = [0, 0];
-  let acceptances = 0;
+  let openings = 0;
 
   async function open(): Promise<State> {
     for (let tries = 1; ; tries += 1) {
@@ -98,6 +98,7 @@ export function createFollower({ store, keyring }: Parts) {
       opening = undefined;
     });
     state = await opening;
+    openings += 1;
     return state;
   }
 
@@ -123,10 +124,7 @@ export function createFollower({ store, keyring }: Parts) {
       positionAt: (sequence) => passed.get(sequence),
       sumOf: map.sumOf,
     })) {
-      if (events.some(({ action }) => action === 'acceptTenant')) {
-        acceptances += 1;
-        return 'anew';
-      }
+      if (events.some(({ action }) => action === 'acceptTenant')) return 'anew';
       for (const event of events) applyEvent(map, event, position.sequence);
       current.position = position;
       passed.set(position.sequence, position);
@@ -293,8 +291,8 @@ export function createFollower({ store, keyring }: Parts) {
     /** Returns whether records differed from the audit when it was opened. */
     isAltered: (): boolean => state?.isAltered === true,
 
-    /** Returns the number of `acceptTenant` entries that this process has read. */
-    acceptances: (): number => acceptances,
+    /** Returns how often this process has opened the audit, as it does after an `acceptTenant` entry or a prune. */
+    openings: (): number => openings,
 
     /** Returns the tenants that are closed. */
     closedTenants: (): readonly string[] => state?.map.closed() ?? [],

@@ -75,19 +75,23 @@ async function move(line: CommandLine) {
 
 /** Returns a sentence with what to do after a move or a copy. `opens` are the flags that name the key. */
 function nextStep(from: VaultLocation, to: VaultLocation, isCopy: boolean, opens: string): string {
-  const flag = `${to.file === undefined ? `--store '${shownAs(to)}'` : `--file ${shownAs(to)}`}${opens}`;
+  const flag = `${to.file === undefined ? '--store' : '--file'} ${shellWord(shownAs(to))}${opens}`;
   if (isCopy) return `check the copy with \`vault doctor ${flag}\`; it lacks what ${shownAs(from)} stores from now on`;
-  const old = from.file === undefined ? `drop the schema of ${shownAs(from)}` : `remove ${from.file}.moved`;
+  const old =
+    from.file === undefined ? `drop the schema of ${shownAs(from)}` : `remove ${shellWord(`${from.file}.moved`)}`;
   return `serve the vault with \`vault serve ${flag}\`; when it works, ${old}`;
 }
 
-/** Returns the flag that names the key of a vault; nothing for a passphrase that is asked for. */
+/** Returns the flag that names the key; nothing for a variable, which still applies, and for a prompt. */
 function credentialWords(from: VaultLocation, { flags, env }: CommandLine): string {
-  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
-  if (keyCommand !== undefined) return ` --key-command ${shellWord(keyCommand)}`;
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, {});
+  // The arguments of the program may be secret.
+  if (keyCommand !== undefined) return ` --key-command '…'`;
   if (passphraseFile !== undefined) return ` --passphrase-file ${shellWord(passphraseFile)}`;
-  const path = keyFile ?? (from.file === undefined ? undefined : keyFileBeside(from.file));
-  return path !== undefined && existsSync(path) ? ` --key-file ${shellWord(path)}` : '';
+  if (keyFile !== undefined) return ` --key-file ${shellWord(keyFile)}`;
+  if (from.file === undefined || Object.keys(namedCredential({}, env)).length > 0) return '';
+  const beside = keyFileBeside(from.file);
+  return existsSync(beside) ? ` --key-file ${shellWord(beside)}` : '';
 }
 
 function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultLocation {

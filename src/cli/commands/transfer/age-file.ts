@@ -84,8 +84,8 @@ export async function decryptFile(
   })();
 }
 
-/** Throws the fault for an error of the package. The messages of the package contain no secrets. */
+/** Throws the fault for an error of the package, and any other error as it is. The package's messages contain no secrets. */
 function fail(error: unknown): never {
-  if (error instanceof Fault || !isError(error)) throw error;
+  if (error instanceof Fault || !isError(error) || error.name === 'ExitPromptError') throw error;
   throw damagedFile(error.message, error);
 }

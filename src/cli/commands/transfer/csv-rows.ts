@@ -1,3 +1,4 @@
+import type { Json } from '../../../contract/json.ts';
 import {
   type DataRule,
   type MemberRule,
@@ -6,9 +7,11 @@ import {
   type TokenType,
 } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
+import { isJsonObject } from '../../../core/json/kind.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
 import { withoutGuard } from '../../output/csv.ts';
+import { asObject } from '../../output/result-view.ts';
 import { addedColumns, exportedRowOf, isExportHeader } from './export-csv.ts';
 import type { ImportRow } from './import-row.ts';
 import { MASKED, parseOrNothing, READ_ONLY } from './read-rows.ts';
@@ -186,6 +189,9 @@ export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
   { type, map, onUnused }: CsvOptions,
 ): AsyncGenerator<ImportRow> {
+  // For a CSV without --type, the map may name the column of the type.
+  const typeWord = map.find((word) => word.startsWith('type='));
+  const otherWords = map.filter((word) => word !== typeWord);
   let header: readonly string[] | undefined;
   let toRow: ToRow | undefined;
   for await (const { line, cells } of records) {
@@ -207,12 +213,15 @@ export async function* csvRows(
   }
 
   function rowOf(names: readonly string[]) {
-    if (type !== undefined) return rowOfType(names, type, []);
-    const typeAt = names.indexOf('type');
+    const isList = names.includes('created_at') && names.includes('type');
+    if (type !== undefined) {
+      const toRow = rowOfType(names, type, []);
+      return isList && type === 'token' ? () => ({ body: '{}', isRead: true, refused: INEXACT }) : toRow;
+    }
+    const typeColumn = typeWord?.slice('type='.length) ?? 'type';
+    const typeAt = typeWord === undefined ? names.indexOf('type') : columnOf(names, 'type', typeColumn);
     if (typeAt < 0) throw missingType();
     const made = new Map<string, ToRow>();
-    // A list of tokens has this column.
-    const isList = names.includes('created_at');
     return (cells: readonly string[]) => {
       const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);
       if (own === undefined) return { body: '{}', refused: `type: must be one of ${TOKEN_TYPE_NAMES.join(', ')}` };
@@ -220,16 +229,33 @@ export async function* csvRows(
       if (isList && data === '') return { body: '{}', isRead: true, refused: MASKED };
       if (isList && own === 'token') return { body: '{}', isRead: true, refused: INEXACT };
       const toRow =
-        made.get(own) ?? rowOrRefusal(names, own, made.size === 0 ? ofOtherTypes(names, isList) : names.keys());
+        made.get(own) ??
+        rowOrRefusal(names, own, made.size === 0 ? [typeAt, ...ofOtherTypes(names, isList)] : names.keys());
       made.set(own, toRow);
       return isList ? { ...toRow(cells.map(withoutGuard)), isRead: true } : toRow(cells);
     };
   }
 
+  /** Returns the row function of a CSV of an export, in which the map may keep added columns as metadata. */
   function exported(names: readonly string[]): ToRow {
-    const added = addedColumns(names);
+    const kept = map.map((word) => {
+      const [, name = '', column = ''] = /^metadata\.([^=]+)=(.+)$/.exec(word) ?? [];
+      if (name === '') throw new Fault('usage', `--map ${word}: a CSV of an export takes only metadata.NAME=COLUMN`);
+      return [name, columnOf(names, `metadata.${name}`, column)] as const;
+    });
+    const added = addedColumns(names).filter((name) => !kept.some(([, at]) => names[at] === name));
     if (added.length > 0) onUnused(added);
-    return exportedRowOf(names);
+    const toRow = exportedRowOf(names);
+    if (kept.length === 0) return toRow;
+    return (cells) => {
+      const row = toRow(cells);
+      const token = asObject(parseOrNothing(row.body) ?? null) ?? {};
+      const pairs = kept.flatMap(([name, at]) => (cells[at] ? [[name, cells[at]] as const] : []));
+      return {
+        ...row,
+        body: stringifyJson({ ...token, metadata: { ...Object(token['metadata']), ...Object.fromEntries(pairs) } }),
+      };
+    };
   }
 
   /** Returns the row function of a type, or one that rejects every row if a column is missing. */
@@ -244,7 +270,7 @@ export async function* csvRows(
 
   /** Returns the function that makes a row of the type. Reports unused columns, except those that are `known`. */
   function rowOfType(names: readonly string[], own: TokenType, known: Iterable<number>): ToRow {
-    const chosen = parseColumnMap(map, own);
+    const chosen = parseColumnMap(type === undefined ? otherWords : map, own);
     const members = type === undefined ? membersFor(own, names, chosen) : dataMembers(own);
     const whole = withEqualNames(chosen, names, own, members);
     const at = new Map([...whole].map(([member, column]) => [member, columnOf(names, member, column)]));
@@ -255,10 +281,10 @@ export async function* csvRows(
   }
 }
 
-/** Returns the columns that fill a member in the rows of some type, the column of the type, and in a list the read-only ones. */
+/** Returns the columns that fill a member in the rows of some type, and in a list the read-only ones. */
 function ofOtherTypes(header: readonly string[], isList: boolean): readonly number[] {
   const ofTypes = TOKEN_TYPE_NAMES.flatMap((type) => Object.keys(dataMembers(type)));
-  const all = new Set(['type', ...ofTypes, ...(isList ? READ_ONLY : [])]);
+  const all = new Set([...ofTypes, ...(isList ? READ_ONLY : [])]);
   return [...header.keys()].filter((at) => all.has(header[at] ?? ''));
 }
 
@@ -308,14 +334,19 @@ function bodyOf(
     // Keep a malformed number as text, so that the vault reports the error.
     else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
-  const pairs = { ...Object(own['metadata']), ...metadata };
+  const whole = own['metadata'];
+  // The vault rejects metadata that is no object.
+  const pairs = isPlainObject(whole) ? { ...whole, ...metadata } : (whole ?? metadata);
   return stringifyJson({
     ...own,
     type,
     data: members === WHOLE_DATA ? wholeData(type, data['data']) : data,
-    metadata: Object.keys(pairs).length > 0 ? pairs : own['metadata'],
+    metadata: whole === undefined && Object.keys(metadata).length === 0 ? undefined : pairs,
   });
 }
+
+const isPlainObject = (value: Printable | undefined): value is Readonly<Record<string, Printable>> =>
+  typeof value === 'object' && value !== null && isJsonObject(value as Json);
 
 /** Returns the data of a cell: a text for types whose data is text, else JSON if the cell is JSON. */
 function wholeData(type: TokenType, cell: Printable | undefined): Printable | undefined {
@@ -330,5 +361,5 @@ function ownValue(kind: OwnKind, text: string): Printable {
   const value = parseOrNothing(text);
   if (kind === 'json') return value === undefined ? text : value;
   if (Array.isArray(value)) return value;
-  return text.includes('{{') ? [text] : text.split(/\s*,\s*/);
+  return text.includes('{{') ? [text] : text.split(',').map((word) => word.trim());
 }

@@ -31,9 +31,9 @@ function cellOf(value: Printable | undefined, isExact: boolean): CsvCell {
   return text !== undefined && isPlain(text) ? text : new JsonText(json);
 }
 
-/** Returns whether a CSV with this header comes from `vault export`, even if columns were added or moved. */
+/** Returns whether a CSV with this header comes from `vault export`, even if columns were added, moved or removed. */
 export function isExportHeader(header: readonly string[]): boolean {
-  return COLUMNS.every((column) => header.includes(column));
+  return header.includes('masked') && header.includes('type');
 }
 
 /** Returns the columns that a CSV export lacks. */
