@@ -77,7 +77,7 @@ describe('a new token', () => {
     expect(await note()).toBe('Type data to see a preview.');
     await draft(page, { data: 'x' });
     await page.waitForSelector('.state.invalid');
-    expect(await note()).toBe('A valid draft has a preview.');
+    expect(await note()).toBe('Correct the errors to see a preview.');
     await page.context().close();
   });
 
