@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
@@ -188,8 +188,13 @@ describe('on a terminal', () => {
   });
 
   it('prints the link where no browser can show a window', async () => {
+    const bin = inside('no-screen');
+    await mkdir(bin);
+    // Without a screen, it would succeed in the terminal.
+    await writeFile(path.join(bin, 'xdg-open'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
     const line = `ui --file '${FILE}' ${KEYS.join(' ')} --idle 1s`;
-    const ended = await startOnTerminal(line, { cwd: folder, env: { BROWSER: '', DISPLAY: '' } }, []);
+    const env = { PATH: `${bin}:${process.env['PATH']}`, BROWSER: '', DISPLAY: '' };
+    const ended = await startOnTerminal(line, { cwd: folder, env }, []);
     expect(ended?.stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ui\/#code=/m);
     expect(ended?.stdout).not.toContain('is open in your browser');
   });

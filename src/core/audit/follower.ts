@@ -84,7 +84,9 @@ export function createFollower({ store, keyring }: Parts) {
   async function open(): Promise<State> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await openOnce({ store, keyring });
+        const opened = await openOnce({ store, keyring });
+        openings += 1;
+        return opened;
       } catch (error) {
         // A prune may remove rows between two reads.
         if (!(error instanceof BrokenAudit) || tries === MAX_TRIES) throw problemOf(error);
@@ -98,7 +100,6 @@ export function createFollower({ store, keyring }: Parts) {
       opening = undefined;
     });
     state = await opening;
-    openings += 1;
     return state;
   }
 

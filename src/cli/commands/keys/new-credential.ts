@@ -104,8 +104,8 @@ interface NewPassphrase {
 
 /**
  * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule. Reports the strength on
- * stderr. Resolves to an empty
- * text only with `ifEmpty`. Rejects with the faults `weak_passphrase` and, when the two differ, `usage`.
+ * stderr. Resolves to an empty text only with `ifEmpty`. Rejects with the faults `weak_passphrase` and, when the two
+ * differ, `usage`.
  */
 export async function askNewPassphrase(question: string, how: NewPassphrase): Promise<string> {
   const { allowWeak, ifEmpty } = how;

@@ -7,7 +7,6 @@ import {
   type TokenType,
 } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
-import { isJsonObject } from '../../../core/json/kind.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
 import { withoutGuard } from '../../output/csv.ts';
@@ -335,18 +334,16 @@ function bodyOf(
     else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
   const whole = own['metadata'];
-  // The vault rejects metadata that is no object.
-  const pairs = isPlainObject(whole) ? { ...whole, ...metadata } : (whole ?? metadata);
+  const object = asObject((whole ?? {}) as Json);
+  const pairs = { ...object, ...metadata };
   return stringifyJson({
     ...own,
     type,
     data: members === WHOLE_DATA ? wholeData(type, data['data']) : data,
-    metadata: whole === undefined && Object.keys(metadata).length === 0 ? undefined : pairs,
+    // The vault rejects metadata that is no object.
+    metadata: object === undefined || Object.keys(pairs).length === 0 ? whole : pairs,
   });
 }
-
-const isPlainObject = (value: Printable | undefined): value is Readonly<Record<string, Printable>> =>
-  typeof value === 'object' && value !== null && isJsonObject(value as Json);
 
 /** Returns the data of a cell: a text for types whose data is text, else JSON if the cell is JSON. */
 function wholeData(type: TokenType, cell: Printable | undefined): Printable | undefined {
