@@ -225,8 +225,8 @@ export async function* csvRows(
       const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);
       if (own === undefined) return { body: '{}', refused: `type: must be one of ${TOKEN_TYPE_NAMES.join(', ')}` };
       const data = cells[names.indexOf('data')];
-      if (isList && data === '') return { body: '{}', isRead: true, refused: MASKED };
       if (isList && own === 'token') return { body: '{}', isRead: true, refused: INEXACT };
+      if (isList && data === '') return { body: '{}', isRead: true, refused: MASKED };
       const toRow =
         made.get(own) ??
         rowOrRefusal(names, own, made.size === 0 ? [typeAt, ...ofOtherTypes(names, isList)] : names.keys());
