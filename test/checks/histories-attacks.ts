@@ -230,3 +230,13 @@ export function undone(now: VaultRows, before: VaultRows, after: VaultRows, draw
     });
   return withAudit(withRecords(now, records), [...before.audit.filter(({ text }) => !altered.has(text)), ...entries]);
 }
+
+/**
+ * Returns the rows of now with the records that an attack put there, once more: calls have changed them since. A sum in
+ * which two equal changes cancel each other out then hides what the attack removed.
+ */
+export function doneAgain(now: VaultRows, before: VaultRows, after: VaultRows): VaultRows {
+  const altered = all(after).filter(({ key, text }) => before.records.get(key)?.text !== text);
+  const keys = new Set(altered.map(({ key }) => key));
+  return withRecords(now, [...all(now).filter(({ key }) => !keys.has(key)), ...altered]);
+}

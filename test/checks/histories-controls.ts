@@ -42,6 +42,12 @@ const RARE_GUARDS: readonly SourceGuard[] = [
     from: 'if (sequence >= row.sequence) return false;',
     to: 'return true;',
   },
+  {
+    name: 'sums in which equal changes do not cancel each other out',
+    file: 'src/core/audit/digest.ts',
+    from: 'return BigInt.asUintN(BITS, a + b);',
+    to: 'return BigInt.asUintN(BITS, a < 0n ? -a : a) ^ BigInt.asUintN(BITS, b < 0n ? -b : b);',
+  },
 ];
 
 export const ALL_GUARDS = [...GUARDS, ...RARE_GUARDS];

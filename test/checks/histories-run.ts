@@ -2,7 +2,7 @@ import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { acceptAll } from './histories-accept.ts';
-import { ATTACKS, undone } from './histories-attacks.ts';
+import { ATTACKS, doneAgain, undone } from './histories-attacks.ts';
 import { ACTIONS, actionsOn, type CallingTenant, prune, type Target } from './histories-calls.ts';
 import { isBeyondPromise } from './histories-limits.ts';
 import type { HistoryLocation, HistoryLocations } from './histories-location.ts';
@@ -174,11 +174,13 @@ async function runIn(
     const draw = createDraw(seedOf(seed, step + 1));
     if (skipped.has(step)) continue;
     if (step > 3 && attacks.length < limit && draw.chance(ATTACK_RATE)) await attack(draw);
-    else if (undo !== undefined && draw.chance(0.2)) {
-      await location.write(undone(rows, undo.before, undo.after, draw));
+    else if (undo !== undefined && draw.chance(0.4)) {
+      const { before, after } = undo;
+      const isDoneAgain = draw.chance(0.5);
+      await location.write(isDoneAgain ? doneAgain(rows, before, after) : undone(rows, before, after, draw));
       rows = await location.read();
-      steps.push('! undone');
-      undo = undefined;
+      steps.push(isDoneAgain ? '! again' : '! undone');
+      if (!isDoneAgain) undo = undefined;
     } else await act(draw);
     if (draw.chance(0.3)) copies.push(rows);
     if (draw.chance(0.07)) await close();
