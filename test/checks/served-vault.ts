@@ -19,6 +19,8 @@ export interface StartOptions {
   readonly flags?: readonly string[];
   /** Flags for Node. */
   readonly nodeFlags?: readonly string[];
+  /** Further variables. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string;
 }
@@ -63,7 +65,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     return stdout;
   }
 
-  async function start({ descriptors, flags = [], nodeFlags = [], bin }: StartOptions = {}): Promise<number> {
+  async function start({ descriptors, flags = [], nodeFlags = [], env = {}, bin }: StartOptions = {}): Promise<number> {
     const started = performance.now();
     // Sets the soft and the hard limit, because Node raises the soft limit to the hard limit.
     const limit = ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`];
@@ -71,6 +73,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
       readyFile: join(folder.path, 'ready.json'),
       words: ['--file', file, ...flags],
       nodeFlags: [...everyFlags, ...nodeFlags],
+      env,
       bin,
       wrap: descriptors === undefined ? undefined : (line) => [...limit, ...line],
       output: 'ignored',
