@@ -33,13 +33,13 @@ import { rowReason } from './send-row.ts';
 const IMPORT_FLAGS = {
   format: flag(
     '--format <format>',
-    'ndjson or csv (default: csv for a file *.csv, else ndjson)',
+    'ndjson or csv (default: csv for a file *.csv or *.tsv, else ndjson)',
     'VAULT_IMPORT_FORMAT',
   ),
   type: flag('--type <type>', 'the token type of all rows of a CSV; overrides a column `type`', 'VAULT_IMPORT_TYPE'),
   delimiter: flag(
     '--delimiter <character>',
-    'what separates the cells of a CSV, or tab (default: ,)',
+    'what separates the cells of a CSV, or tab (default: tab for a file *.tsv, else ,)',
     'VAULT_IMPORT_DELIMITER',
   ),
   errors: flag('--errors <path>', 'a new file for rejected rows, one JSON line each', 'VAULT_IMPORT_ERRORS'),
@@ -174,13 +174,15 @@ function rowReader(
   typed: CsvFlags,
   env: Environment,
 ): (input: InputFile) => AsyncGenerator<ImportRow> {
-  const format = named ?? (path.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
+  const [, ending] = /\.(csv|tsv)$/i.exec(path) ?? [];
+  const format = named ?? (ending === undefined ? 'ndjson' : 'csv');
   if (format === 'csv') {
     const parsed = type === undefined ? undefined : parseTokenType(type);
     const map = typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [];
     // Report a wrong word before the file is read.
     if (parsed !== undefined) parseColumnMap(map, parsed);
-    const between = delimiter === 'tab' ? '\t' : delimiter;
+    const separator = delimiter ?? (ending?.toLowerCase() === 'tsv' ? 'tab' : undefined);
+    const between = separator === 'tab' ? '\t' : separator;
     if (between !== undefined && between.length !== 1) {
       throw new Fault('usage', '--delimiter (VAULT_IMPORT_DELIMITER) must be one character, or tab');
     }
