@@ -57,7 +57,7 @@ export function sqliteStore(session: Session): FileStore {
   const sets = containerSets(connection);
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
-  const rotation = keyRotation(connection, { tenants, tokens, changes, keys });
+  const rotation = keyRotation(connection, { tenants, changes, keys });
   const inspection = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
@@ -291,10 +291,6 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => audited(rotation.addKey(tenantId, key), audit)),
     removeTenantKey: (tenantId, keyId, audit) => destroy(() => audited(rotation.removeKey(tenantId, keyId), audit)),
     countStale: (...query) => session.read(() => rotation.countStale(...query)),
-    findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),
-    findStaleApplications: (...query) => session.read(() => rotation.staleApplications(...query)),
-    findStaleReplies: (tenantId, { key_id }, limit) => session.read(() => replies.findStale(tenantId, key_id, limit)),
-    findStaleApplicationKeys: (...query) => session.read(() => rotation.staleKeys(...query)),
     resealApplicationKeys: (...resealed) => session.write('removed', () => rotation.resealKeys(...resealed)),
     resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
     resealReplies: (tenantId, resealed) => session.write('removed', () => replies.reseal(tenantId, resealed)),

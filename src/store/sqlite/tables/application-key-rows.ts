@@ -91,9 +91,6 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
   const mark = rows<[number, number, Buffer | null, number]>(
     'UPDATE application_key SET last_used_day = ? WHERE tenant = +? AND id = +? AND last_used_day < ?',
   );
-  const staleRows = rows<[number, number, number], ApplicationKeyRow>(
-    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.key_id < ? LIMIT +?`,
-  );
   const resealRow = rows<unknown[]>(
     `UPDATE application_key SET ${APPLICATION_KEY_ROW.assigned()} WHERE tenant = +? AND id = +?`,
   );
@@ -177,10 +174,6 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
     markUsed(tenantId: string, ids: readonly string[], day: number): void {
       const tenant = tenants.find(tenantId);
       if (tenant !== undefined) for (const id of ids) mark().run(day, tenant, uuidKey(id), day);
-    },
-
-    stale(tenant: number, keyId: number, limit: number): readonly ApplicationKeyRecord[] {
-      return staleRows().all(tenant, keyId, limit).map(toApplicationKeyRecord);
     },
 
     reseal(tenant: number, record: ApplicationKeyRecord): boolean {
