@@ -1,7 +1,7 @@
 import type { EndedApplications, Removal } from '../../core/application-ports.ts';
 import type { AuditDraft, AuthorityDraft } from '../../core/audit/ports.ts';
 import { isExpired } from '../../core/is-expired.ts';
-import type { ExpiredRow, ExpiringRecords, Instant, Store } from '../../core/ports.ts';
+import type { Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
 import { Rollback } from '../rows/rollback.ts';
@@ -13,6 +13,7 @@ import { applicationRows } from './tables/application-rows.ts';
 import { auditRows } from './tables/audit-rows.ts';
 import { changeRow } from './tables/change-row.ts';
 import { containerSets } from './tables/container-sets.ts';
+import { expiredRows } from './tables/expired-rows.ts';
 import { keyRotation } from './tables/key-rotation.ts';
 import { replyRows } from './tables/reply-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
@@ -57,7 +58,8 @@ export function sqliteStore(session: Session): FileStore {
   const sets = containerSets(connection);
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
-  const rotation = keyRotation(connection, { tenants, changes, keys });
+  const rotation = keyRotation(connection, tenants);
+  const expired = expiredRows(connection);
   const inspection = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
@@ -111,18 +113,6 @@ export function sqliteStore(session: Session): FileStore {
     const record = tenant === undefined ? undefined : tokens.findPresented(tenantId, tenant, id);
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
-
-  const expired: {
-    readonly [Table in keyof ExpiringRecords]: (
-      now: Instant,
-      limit: number,
-      skipped: ReadonlySet<number>,
-    ) => readonly ExpiredRow<ExpiringRecords[Table]>[];
-  } = {
-    token: changes.findExpired,
-    application: applications.findExpired,
-    application_key: keys.findExpired,
-  };
 
   const followAudit = (first: number, limit: number) => audits.read(first - 1, limit);
 
@@ -291,8 +281,8 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => audited(rotation.addKey(tenantId, key), audit)),
     removeTenantKey: (tenantId, keyId, audit) => destroy(() => audited(rotation.removeKey(tenantId, keyId), audit)),
     countStale: (...query) => session.read(() => rotation.countStale(...query)),
-    resealApplicationKeys: (...resealed) => session.write('removed', () => rotation.resealKeys(...resealed)),
-    resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
+    resealApplicationKeys: (...resealed) => session.write('removed', () => keys.reseal(...resealed)),
+    resealTokens: (...resealed) => session.write('removed', () => changes.reseal(...resealed)),
     resealReplies: (tenantId, resealed) => session.write('removed', () => replies.reseal(tenantId, resealed)),
     async removeAllTokens(tenantId, keyIds, entries) {
       const removed = await session.write('removed', () => {

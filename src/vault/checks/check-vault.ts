@@ -88,7 +88,8 @@ export async function checkVault(
       }
       const rowKeys = { vault: keyring, tenant: opened, keysFrom: new Map() };
       for (const table of CHECKED_TABLES) {
-        for await (const row of rowsOf(store, table, tenant.id, pageRows, report)) {
+        const afterPage = table === 'token' || table === 'reply' ? report : undefined;
+        for await (const row of rowsOf(store, table, tenant.id, pageRows, afterPage)) {
           if (table !== 'tombstone') done += 1;
           if (table === 'application') checked.applications += 1;
           if (table === 'token') checked.tokens += 1;

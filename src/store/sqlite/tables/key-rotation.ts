@@ -1,11 +1,8 @@
-import type { ApplicationKeyRecord } from '../../../core/application-ports.ts';
-import type { KeysOfTenant, ResealedToken } from '../../../core/key-holder-ports.ts';
+import type { KeysOfTenant } from '../../../core/key-holder-ports.ts';
 import type { KeyIds, VaultHeader, WrappedKey } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { readHeader, writeHeader } from '../file/header-table.ts';
-import type { ApplicationKeyRows } from './application-key-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import type { TokenChanges } from './token-changes.ts';
 
 /** Key ids only grow, so a row under an older key has a lower key id. */
 const IS_STALE = '(key_id < @key_id OR index_key_id < @index_key_id)';
@@ -14,15 +11,8 @@ interface StaleQuery extends KeyIds {
   readonly tenant: number;
 }
 
-/** The functions for the rows that a rotation seals again. */
-interface RotatedRows {
-  readonly tenants: TenantRows;
-  readonly changes: TokenChanges;
-  readonly keys: ApplicationKeyRows;
-}
-
 /** Returns the reads and writes of `vault keys`. All are synchronous; writes need a transaction. */
-export function keyRotation(connection: Connection, { tenants, changes, keys }: RotatedRows) {
+export function keyRotation(connection: Connection, tenants: TenantRows) {
   const { rows, value } = statements(connection);
   const countStale = value<[StaleQuery], number>(
     `SELECT (SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +@tenant AND type > 0 AND ${IS_STALE})
@@ -96,17 +86,6 @@ export function keyRotation(connection: Connection, { tenants, changes, keys }: 
     countStale(tenantId: string, { key_id, index_key_id }: KeyIds): number {
       const tenant = tenants.find(tenantId);
       return tenant === undefined ? 0 : (countStale().get({ tenant, key_id, index_key_id }) ?? 0);
-    },
-
-    resealKeys(tenantId: string, resealed: readonly ApplicationKeyRecord[]): number {
-      const tenant = tenants.find(tenantId);
-      return tenant === undefined ? 0 : resealed.filter((key) => keys.reseal(tenant, key)).length;
-    },
-
-    reseal(tenantId: string, resealed: readonly ResealedToken[]): number {
-      const tenant = tenants.find(tenantId);
-      if (tenant === undefined) return 0;
-      return resealed.filter((change) => changes.reseal(tenantId, tenant, change)).length;
     },
   };
 }
