@@ -19,8 +19,6 @@ interface Tables {
 }
 
 /** The changes to a token that touch several tables. All are synchronous and need a transaction. */
-export type TokenChanges = ReturnType<typeof tokenChanges>;
-
 export function tokenChanges(connection: Connection, { tenants, tokens, sets, index, counts }: Tables) {
   const { rows, value } = statements(connection);
   const oldest = value<[number, Uint8Array, number, number, string], number>(
