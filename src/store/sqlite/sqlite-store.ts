@@ -66,27 +66,17 @@ export function sqliteStore(session: Session): FileStore {
   const lists = tokenLists(connection, tenants, sets);
   const replies = replyRows(connection, tenants);
 
-  /** Writes the entry and the reply of a change, in the change's transaction. */
-  function record(audit: AuditDraft): void {
-    audits.append(audit);
+  /** Writes the entry and the reply in the change's transaction, if the change was made. Returns `changed`. */
+  function audited(changed: boolean, audit: AuditDraft | AuthorityDraft | undefined): boolean {
+    if (!changed || audit === undefined) return changed;
+    audits.append('sealed' in audit ? audit : audits.placed(audit));
     replies.insert(audit);
-  }
-
-  /** Writes the entry and the reply of a change of authority. */
-  function recordAuthority(audit: AuthorityDraft): void {
-    audits.appendAuthority(audit);
-    replies.insert(audit);
-  }
-
-  /** Writes the entry and the reply only if the change was made. Returns `changed`. */
-  function audited(changed: boolean, audit: AuthorityDraft | undefined): boolean {
-    if (changed && audit !== undefined) recordAuthority(audit);
-    return changed;
+    return true;
   }
 
   /** Writes the entry of removed applications and keys, and removes the replies to the applications. */
   function recordEnd(tenantId: string, ended: EndedApplications, removal: Removal): void {
-    audits.appendAuthority(removal.entry(ended));
+    audited(true, removal.entry(ended));
     replies.removeOf(
       tenantId,
       ended.applications.map(({ id }) => id),
@@ -145,7 +135,7 @@ export function sqliteStore(session: Session): FileStore {
         tenants.insert(tenant, tenantKeys);
         applications.insert(application);
         keys.insert(key);
-        audits.appendAuthority(audit);
+        audited(true, audit);
       }),
     findTenant: (id) => session.read(() => tenants.findWithKeys(id)),
     listTenantIds: () => session.read(() => tenants.listIds()),
@@ -158,7 +148,7 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => {
         applications.insert(application, minting);
         if (key !== undefined) keys.insert(key);
-        recordAuthority(audit);
+        audited(true, audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
     findApplications: (filter, page, now) => session.read(() => applications.page(filter, page, now)),
@@ -194,7 +184,7 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => {
         replies.requireFree(audit);
         const result = changes.insert(token, indexes, options);
-        if (result.outcome === 'inserted') record(audit);
+        audited(result.outcome === 'inserted', audit);
         return result;
       }),
     insertTokens: (tokens, now, audit) =>
@@ -202,7 +192,7 @@ export function sqliteStore(session: Session): FileStore {
         replies.requireFree(audit);
         const obstacles = changes.insertAll(tokens, now);
         if (obstacles.length > 0) throw new Rollback(obstacles);
-        record(audit);
+        audited(true, audit);
         return obstacles;
       }),
     findToken: (tenantId, id, now) =>
@@ -217,21 +207,13 @@ export function sqliteStore(session: Session): FileStore {
     scanTokens: (...query) => session.read(() => lists.scanTokens(...query)),
     findDuplicate: (...query) => session.read(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
-      session.write('removed', () => {
-        const changed = changes.replace(token, indexes, revision, now);
-        if (changed) record(audit);
-        return changed;
-      }),
+      session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),
     deleteToken: (tombstone, expectedRevision, audit) =>
-      session.write('removed', () => {
-        const changed = changes.delete(tombstone, expectedRevision);
-        if (changed) audits.append(audit);
-        return changed;
-      }),
+      session.write('removed', () => audited(changes.delete(tombstone, expectedRevision), audit)),
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
 
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
-    appendAuthority: (draft) => session.write('added', () => audits.appendAuthority(draft)),
+    appendAuthority: (draft) => session.write('added', () => audits.append(audits.placed(draft))),
     // Callers read right after this, on the same snapshot: for SQLite, locking and unlocking the file takes longer than
     // finding a row.
     followAudit: (...query) => session.read(() => followAudit(...query), true),
@@ -292,7 +274,7 @@ export function sqliteStore(session: Session): FileStore {
         const count = tenants.empty(tenant);
         audits.append(entry);
         for (const keyId of keyIds) {
-          if (rotation.removeKey(tenantId, keyId)) audits.appendAuthority(entries.keyRemoved(keyId));
+          if (rotation.removeKey(tenantId, keyId)) audited(true, entries.keyRemoved(keyId));
         }
         return count;
       });
