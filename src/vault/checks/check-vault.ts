@@ -2,7 +2,7 @@ import { BrokenAudit } from '../../core/audit/walk-audit.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finding } from '../../core/key-holder-ports.ts';
 import type { Instant } from '../../core/ports.ts';
-import { isDamage } from '../../core/problem.ts';
+import { isDamage, unlessDamaged } from '../../core/problem.ts';
 import { openTenant } from '../../core/tenants/tenant-codec.ts';
 import { brokenFinding, type Comparison, compareRecords } from '../../history/compare-records.ts';
 import type { LogParts } from '../../history/read-log.ts';
@@ -10,7 +10,6 @@ import type { KeyHolder } from '../key-holder.ts';
 import type { Progress } from '../keys/rotate-tenant.ts';
 import { CHECKED_TABLES, checkRow } from './check-row.ts';
 import { rowsOf } from './rows-of.ts';
-import { unlessDamaged } from './unless-damaged.ts';
 
 /** The number of rows in one read, unless the caller chooses another. */
 const PAGE = 200;

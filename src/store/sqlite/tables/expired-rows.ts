@@ -1,6 +1,7 @@
 import type { ExpiredRow, ExpiringRecords, Instant } from '../../../core/ports.ts';
+import { decoded } from '../../../core/problem.ts';
 import { applicationColumns, applicationKeyColumns, TOKEN_ROW } from '../../rows/record-columns.ts';
-import { decoded, MAX_ROW } from '../../rows/stored-value.ts';
+import { MAX_ROW } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { toApplicationKeyRecord } from './application-key-rows.ts';
 import { toApplicationRecord } from './application-rows.ts';
