@@ -8,7 +8,7 @@ import type { ReplyContents } from '../reply-codec.ts';
 import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit } from './audit.ts';
 import { type AuditEvent, namesOf } from './audit-event.ts';
-import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
+import { isDenied, RECORDED_READS, type ReadKind } from './audit-level.ts';
 import type { EndedRecord } from './ports.ts';
 import { removalEvents } from './removal-events.ts';
 
@@ -47,7 +47,8 @@ export function createAuditRecorder(
     entities,
     revealed: revealed || undefined,
   });
-  const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
+  const isWritten = (kind: ReadKind) =>
+    RECORDED_READS[audit.level].includes(kind) && !(facts.denialsOnly && kind !== 'denied');
   /** Returns the id in the path of the call; that of the application for a call about its keys. */
   const named = () => Object.values({ ...call.params, key_id: '' }).filter((one) => one !== '' && mayBeId(one));
   // A call without a change has reported the records that it shows.
