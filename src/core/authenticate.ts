@@ -39,19 +39,6 @@ export function createAuthenticator(context: Context) {
     return shared;
   }
 
-  function find(keyHash: Uint8Array): Entry | undefined {
-    const name = nameOf(keyHash);
-    const entry = cache.get(name);
-    if (entry === undefined || context.follower.isUnchanged(entry.stamp)) return entry;
-    cache.delete(name);
-    return undefined;
-  }
-
-  function keep(keyHash: Uint8Array, entry: Entry): void {
-    if (cache.size >= MAX_CACHED) cache.clear();
-    cache.set(nameOf(keyHash), entry);
-  }
-
   function hasEnded({ identity: { key }, expires_at }: Entry): boolean {
     if (key.expires_at !== undefined && key.expires_at <= context.clock.cutoff()) return true;
     if (expires_at === undefined) return false;
@@ -71,8 +58,12 @@ export function createAuthenticator(context: Context) {
     const { now: tick } = context.ticks;
     const known = tick?.known.get(apiKey);
     if (known !== undefined) return known;
-    const entry = find(context.keyring.apiKeyHash(apiKey));
-    if (entry === undefined) return undefined;
+    const name = nameOf(context.keyring.apiKeyHash(apiKey));
+    const entry = cache.get(name);
+    if (entry === undefined || !context.follower.isUnchanged(entry.stamp)) {
+      cache.delete(name);
+      return undefined;
+    }
     const identity = live(entry);
     tick?.known.set(apiKey, identity);
     return identity;
@@ -89,7 +80,8 @@ export function createAuthenticator(context: Context) {
       if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
       const keyHash = context.keyring.apiKeyHash(apiKey);
       const entry = yield* settled(loadOnce(keyHash, context.clock.cutoff()));
-      keep(keyHash, entry);
+      if (cache.size >= MAX_CACHED) cache.clear();
+      cache.set(nameOf(keyHash), entry);
       return live(entry);
     },
 

@@ -21,13 +21,6 @@ export interface ResealedToken {
   readonly indexes?: TokenIndexes | undefined;
 }
 
-/** One step of a walk over a tenant's tokens in order of id: the tokens that are sealed under older keys. */
-export interface StaleTokens {
-  readonly tokens: readonly TokenRecord[];
-  /** The walk continues after this id. Absent at the end. */
-  readonly next?: string | undefined;
-}
-
 export interface KeysOfTenant {
   readonly tenant_id: string;
   readonly keys: readonly WrappedKey[];
@@ -89,13 +82,6 @@ export interface KeyHolderStore {
   removeTenantKey(tenantId: string, keyId: number, audit: AuthorityDraft): Promise<boolean>;
   /** Counts the tenant's records that are sealed under keys other than `current`, including expired records. */
   countStale(tenantId: string, current: KeyIds): Promise<number>;
-  /**
-   * Examines some hundreds of tokens with ids after `after`. Resolves to at most `limit` tokens and a few megabytes.
-   */
-  findStaleTokens(tenantId: string, current: KeyIds, after: string, limit: number): Promise<StaleTokens>;
-  findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
-  findStaleReplies(tenantId: string, current: KeyIds, limit: number): Promise<readonly StoredReply[]>;
-  findStaleApplicationKeys(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationKeyRecord[]>;
   /** Replaces the seals of keys, whose other columns stay. Resolves to the number of replaced ones. */
   resealApplicationKeys(tenantId: string, keys: readonly ApplicationKeyRecord[]): Promise<number>;
   /** Replaces the tokens that have not changed since they were read. Resolves to the number of replaced tokens. */

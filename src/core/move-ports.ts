@@ -5,12 +5,15 @@ import type { Instant, Store, VaultHeader } from './ports.ts';
 export type MovedValue = string | number | Uint8Array | null;
 export type MovedRow = readonly MovedValue[];
 
+/** The type of a column in the form that all stores share. */
+export type ColumnType = 'integer' | 'text' | 'bytes' | 'uuid';
+
 /** A table in the form that all stores share. Only some of a store's own tables have this form. */
 export interface MovedTable {
   readonly name: string;
   /** The columns that identify a row. Rows are read in their order. */
   readonly key: readonly string[];
-  readonly columns: Readonly<Record<string, 'integer' | 'text' | 'bytes' | 'uuid'>>;
+  readonly columns: Readonly<Record<string, ColumnType>>;
 }
 
 /** Yields the rows of a table in batches. Rejects with `integrity_failure` for damaged rows. */

@@ -71,3 +71,23 @@ export function throwIf(problem: Problem | undefined): void {
 export function isDamage(error: unknown): boolean {
   return error instanceof Problem && error.code === 'integrity_failure';
 }
+
+/** Returns the result of `read`, or undefined if it throws `integrity_failure`. */
+export function decoded<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Resolves to the result of `read`, or to undefined if it fails with `integrity_failure`. */
+export async function unlessDamaged<T>(read: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+}

@@ -6,7 +6,7 @@ import { namesOf } from './audit/audit-event.ts';
 import { removalEvents } from './audit/removal-events.ts';
 import type { Context } from './handler.ts';
 import type { ExpiredRow, ExpiringRecords, Instant, Store, TenantKeyring } from './ports.ts';
-import { isDamage, Problem } from './problem.ts';
+import { isDamage, Problem, unlessDamaged } from './problem.ts';
 import { recordColumns } from './tokens/clear-columns.ts';
 import { openPresented } from './tokens/token-codec.ts';
 
@@ -54,15 +54,12 @@ const REMOVE: { readonly [Table in keyof ExpiringRecords]: Remove<ExpiringRecord
 };
 
 /** Resolves to the name of a key's application, or to undefined if it is damaged: its keys expire nevertheless. */
-async function nameOf(store: Store, tenant: TenantKeyring, key: ApplicationKeyRecord): Promise<string | undefined> {
+function nameOf(store: Store, tenant: TenantKeyring, key: ApplicationKeyRecord): Promise<string | undefined> {
   const { tenant_id, application_id } = key;
-  try {
+  return unlessDamaged(async () => {
     const found = await store.findApplication(tenant_id, application_id, 0);
     return found && openApplication(tenant, application_id, found).details.name;
-  } catch (error) {
-    if (isDamage(error)) return undefined;
-    throw error;
-  }
+  });
 }
 
 /** The outcome for an expired row. `remaining`: another caller has changed or removed the record meanwhile. */

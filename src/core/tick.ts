@@ -1,4 +1,4 @@
-import type { AuditedChange } from './audit/audit.ts';
+import type { AuditEvent } from './audit/audit-event.ts';
 import type { Context, Identity } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
 import type { Store } from './ports.ts';
@@ -14,7 +14,7 @@ export interface Tick {
    * Inserts a token together with the others of the tick. Resolves to false when none of them was inserted and each must
    * be inserted alone.
    */
-  insert(token: NewToken, change: AuditedChange): Promise<boolean>;
+  insert(token: NewToken, change: AuditEvent): Promise<boolean>;
 }
 
 /** Holds the tick whose calls run now. A call leaves its tick at its first promise. */

@@ -1,5 +1,5 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
-import type { AuditedChange } from './audit/audit.ts';
+import type { AuditEvent } from './audit/audit-event.ts';
 import type { Dispatch } from './dispatch.ts';
 import type { Context } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
@@ -93,7 +93,7 @@ export function createTicks(
 
   /** Collects the tokens of a tick, and writes them together. */
   function createJointInsert() {
-    let joint: { readonly tokens: NewToken[]; readonly changes: AuditedChange[] } | undefined;
+    let joint: { readonly tokens: NewToken[]; readonly changes: AuditEvent[] } | undefined;
     const { promise: written, resolve } = Promise.withResolvers<boolean>();
     const insert: Tick['insert'] = (token, change) => {
       joint ??= { tokens: [], changes: [] };
@@ -110,9 +110,9 @@ export function createTicks(
     };
   }
 
-  async function insertAll(tokens: readonly NewToken[], changes: readonly AuditedChange[]): Promise<boolean> {
+  async function insertAll(tokens: readonly NewToken[], changes: readonly AuditEvent[]): Promise<boolean> {
     try {
-      const obstacles = await store.insertTokens(tokens, clock.cutoff(), audit.draftAll(changes));
+      const obstacles = await store.insertTokens(tokens, clock.cutoff(), audit.draft(...changes));
       return obstacles.length === 0;
     } catch (error) {
       // One call's deleted tenant or old keys must not fail the other calls.

@@ -65,23 +65,11 @@ export async function untilUnpruned<T>(parts: Pick<LogParts, 'store' | 'keyring'
 }
 
 /** Yields the events of the archives and of the log after them, up to the end. */
-export async function* walkLog(
-  parts: LogParts,
-  base: Base,
-  each: (from: 'archives' | 'log', positioned: PositionedEvent) => void | Promise<void> = () => undefined,
-): AsyncGenerator<PositionedEvent> {
+export async function* walkLog(parts: LogParts, base: Base): AsyncGenerator<PositionedEvent> {
   const { archives = [], keyring } = parts;
   const seen = createSeenRows();
-  for (const store of archives) {
-    for await (const positioned of walkAudit({ store, keyring }, store.after, seen)) {
-      await each('archives', positioned);
-      yield positioned;
-    }
-  }
-  for await (const positioned of walkAudit(parts, base, seen)) {
-    await each('log', positioned);
-    yield positioned;
-  }
+  for (const store of archives) yield* walkAudit({ store, keyring }, store.after, seen);
+  yield* walkAudit(parts, base, seen);
 }
 
 /** Reads the whole log up to now. Reads it again after a prune meanwhile. Throws `BrokenAudit`. */
@@ -136,18 +124,35 @@ export function contradictionsOf(sums: Sums): readonly BadEntry[] {
   });
 }
 
+/** The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects. */
+const BATCH = 100;
+const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
+const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
+
 /** Returns a check that compares the log index, as far as it goes, with the events after the row `first`, in order. */
-async function indexCheck(parts: LogParts, first: number) {
-  const { store, keyring } = parts;
+async function indexCheck({ store, keyring, yieldToLoop }: LogParts, first: number) {
   const end = await store.logIndexEnd();
-  const log = logCheck(parts, first, end);
+  const missing: number[] = [];
+  const count = (upTo: number) => store.countLogIndex(Math.min(upTo, end));
   let row: PositionedEvent[] = [];
+  let waiting: LoggedRow[] = [];
+  let [held, subjects] = [0, 0];
+
+  async function compare(): Promise<void> {
+    missing.push(...(await store.findUnlogged(waiting)));
+    waiting = [];
+    held = 0;
+    await yieldToLoop?.();
+  }
 
   async function endRow(): Promise<void> {
     const sequence = row[0]?.sequence ?? end + 1;
     if (sequence > end) return;
     const logged = loggedRow(keyring, sequence, row);
-    await log.expect(logged, logged.blinds.length);
+    subjects += logged.blinds.length;
+    held += Math.max(1, logged.blinds.length);
+    waiting.push(logged);
+    if (held >= BATCH) await compare();
   }
 
   return {
@@ -159,54 +164,18 @@ async function indexCheck(parts: LogParts, first: number) {
       row.push(positioned);
     },
 
-    async findings(head: AuditHead): Promise<readonly BadEntry[]> {
-      await endRow();
-      return log.findings(head);
-    },
-  };
-}
-
-/**
- * The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects.
- */
-const BATCH = 100;
-const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
-const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
-
-/** Returns a check of the rows of the log index between `first` and its end. Pass the expected rows in order. */
-function logCheck(parts: LogParts, first: number, end: number) {
-  const { store, yieldToLoop } = parts;
-  const missing: number[] = [];
-  const count = (upTo: number) => store.countLogIndex(Math.min(upTo, end));
-  let waiting: LoggedRow[] = [];
-  let [held, rows] = [0, 0];
-
-  async function compare(): Promise<void> {
-    missing.push(...(await store.findUnlogged(waiting)));
-    waiting = [];
-    held = 0;
-    await yieldToLoop?.();
-  }
-
-  return {
-    async expect(row: LoggedRow, size: number): Promise<void> {
-      rows += size;
-      held += Math.max(1, size);
-      waiting.push(row);
-      if (held >= BATCH) await compare();
-    },
-
     async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
+      await endRow();
       await compare();
       // A prune meanwhile removes the rows of the index with those of the audit.
-      const { sequence: pruned } = missing.length > 0 ? await readBase(parts) : { sequence: first };
+      const { sequence: pruned } = missing.length > 0 ? await readBase({ store, keyring }) : { sequence: first };
       const lasting = missing.filter((sequence) => sequence > pruned);
       if (lasting.length > 0) {
         return lasting.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
       }
       // Count the earlier rows first, because a prune may remove some of them in between.
       const earlier = await count(first);
-      const surplus = (await count(last)) - earlier > rows;
+      const surplus = (await count(last)) - earlier > subjects;
       return surplus ? [{ sequence: last, table: 'audit_index', id: '', what: OVERINDEXED }] : [];
     },
   };

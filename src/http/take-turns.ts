@@ -48,11 +48,6 @@ export function takeTurns(receive: RequestListener) {
       if (before === undefined || before.writableFinished || before.destroyed) receive(request, response);
       else wait(request, response, before);
     },
-    /** Returns whether a connection has no open request. */
-    isIdle(socket: Duplex): boolean {
-      const last = newest.get(socket);
-      return last === undefined || last.writableFinished || last.destroyed;
-    },
     /** Returns the response to the newest request of a connection. */
     newest: (socket: Duplex): ServerResponse | undefined => newest.get(socket),
   };

@@ -80,8 +80,8 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
  * Returns the report on the whole audit: its last link, or the first entry that was altered or contradicts the entries
  * before it.
  */
-async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
-  try {
+function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
+  return reportOf(async () => {
     const { head, entries, denials, bad, sums } = await readLog(opened);
     const [first] = [...bad, ...contradictionsOf(sums)].sort((a, b) => a.sequence - b.sequence);
     if (first === undefined) {
@@ -90,18 +90,21 @@ async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
     }
     const what = [first.table, first.id, first.what].filter(Boolean).join(' ');
     return { ok: false, entries, first_bad: { sequence: first.sequence, what } };
-  } catch (error) {
-    if (!(error instanceof BrokenAudit)) throw error;
-    return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
-  }
+  });
 }
 
 /** Returns the report on an archive: its last link, or the first entry that was altered. */
 async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Promise<AuditReport> {
   const { verifyArchive } = await import('../history/audit-archive.ts');
-  try {
+  return reportOf(async () => {
     const { entries, through } = await verifyArchive(opened, file);
     return { ok: true, entries, head: Buffer.from(through.link).toString('hex') };
+  });
+}
+
+async function reportOf(verify: () => Promise<AuditReport>): Promise<AuditReport> {
+  try {
+    return await verify();
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
     return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
@@ -145,18 +148,9 @@ interface CopyOptions {
  * Copies a vault that other processes may have open. Opens and checks the copy before it gets its name. Resolves to the
  * report of the check.
  */
-export async function backUpVault(
-  { from, to, credential }: CopyOptions,
-  { copying, checking }: CopyProgress = {},
-): Promise<CheckReport> {
-  const [{ checkOpenable }, { backUpVaultFile }] = await Promise.all([
-    import('../store/sqlite/file/check-openable.ts'),
-    import('../store/sqlite/file/back-up-file.ts'),
-  ]);
-  checkOpenable(from);
-  copying?.(statSync(from).size);
-  const check = (file: string) => checkVaultFile({ file, credential }, checking);
-  return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
+export async function backUpVault({ to, ...options }: CopyOptions, progress: CopyProgress = {}): Promise<CheckReport> {
+  const { backUpVaultFile } = await import('../store/sqlite/file/back-up-file.ts');
+  return backUp(options, progress, (verify) => backUpVaultFile(options.from, to, verify));
 }
 
 /**
@@ -164,21 +158,26 @@ export async function backUpVault(
  * the vault in the folder and removes older ones. Resolves to the report of the check and the paths.
  */
 export async function backUpIntoFolder(
-  { from, credential, ...options }: Omit<CopyOptions, 'to'> & KeepOptions,
-  { copying, checking }: CopyProgress = {},
+  options: Omit<CopyOptions, 'to'> & KeepOptions,
+  progress: CopyProgress = {},
 ): Promise<CheckReport & KeptBackup> {
-  const [{ checkOpenable }, { backUpFileIntoFolder }] = await Promise.all([
-    import('../store/sqlite/file/check-openable.ts'),
-    import('../store/sqlite/file/backup-folder.ts'),
-  ]);
+  const { backUpFileIntoFolder } = await import('../store/sqlite/file/backup-folder.ts');
+  let kept: KeptBackup = { file: '', removed: [], future: [] };
+  const report = await backUp(options, progress, async (verify) => {
+    kept = await backUpFileIntoFolder(options.from, options, verify);
+  });
+  return { ...report, ...kept };
+}
+
+async function backUp(
+  { from, credential }: Omit<CopyOptions, 'to'>,
+  { copying, checking }: CopyProgress,
+  copy: Parameters<typeof checkedCopy>[1],
+): Promise<CheckReport> {
+  const { checkOpenable } = await import('../store/sqlite/file/check-openable.ts');
   checkOpenable(from);
   copying?.(statSync(from).size);
-  let kept: KeptBackup = { file: '', removed: [], future: [] };
-  const copy = async (verify: (building: string) => Promise<void>) => {
-    kept = await backUpFileIntoFolder(from, options, verify);
-  };
-  const report = await checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, checking));
-  return { ...report, ...kept };
+  return checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, checking));
 }
 
 /**
@@ -235,13 +234,8 @@ export async function checkUnused(options: Pick<FileHolderOptions, 'file' | 'cre
 
 /** Opens and closes a vault, so that a wrong key or a foreign file fails before the file is copied. */
 async function checkKey({ file, credential }: Pick<FileHolderOptions, 'file' | 'credential'>): Promise<void> {
-  const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
-  const { store, header } = await openVaultFile(file);
-  try {
-    (await unlockKeyring(header, credential)).close();
-  } finally {
-    await store.close();
-  }
+  const { withVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
+  await withVaultFile(file, async ({ header }) => (await unlockKeyring(header, credential)).close());
 }
 
 /**

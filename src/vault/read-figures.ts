@@ -3,9 +3,9 @@ import { TOKEN_TYPE_NAMES, type TokenType } from '../contract/token-types.ts';
 import type { Context } from '../core/handler.ts';
 import type { VaultFigures } from '../core/meter.ts';
 import type { Instant } from '../core/ports.ts';
+import { unlessDamaged } from '../core/problem.ts';
 import { monthOf } from '../core/tokens/activity.ts';
 import { freeSpace } from '../paths/file-system.ts';
-import { unlessDamaged } from './checks/unless-damaged.ts';
 import { openClockNote } from './clock/clock-note.ts';
 
 /**

@@ -9,7 +9,6 @@ import {
   MONTH,
   NOW,
   nextId,
-  sealed,
   sweep,
   tokenRecord,
   tombstoneOf,
@@ -55,7 +54,6 @@ describe('a write', () => {
     expect(await store.replaceToken(token, indexes('x'), { revision: 1, now: NOW }, ENTRY)).toBe(false);
     expect(await store.deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(false);
     expect(await store.findDuplicate(id, blind('fingerprint x'), name, NOW)).toBeUndefined();
-    expect(await store.findStaleTokens(id, { key_id: 9, index_key_id: 9 }, name, 1)).toEqual({ tokens: [] });
     await store.markActive(id, [name], MONTH);
   });
 
@@ -70,18 +68,6 @@ describe('a write', () => {
     for (const row of await store.inspectRows('token', id, '', 10)) {
       expect(row.indexes.map((each) => Buffer.from(each))).toEqual([f, o, c].map((each) => Buffer.from(each)));
     }
-  });
-});
-
-describe('a batch of stale tokens', () => {
-  it('ends after a megabyte', async () => {
-    const { id } = await addTenant(store);
-    for (const name of ['a', 'b', 'c']) await addToken(store, id, { id: name, full: sealed(name, 600_000) });
-    const current = { key_id: 3, index_key_id: 2 };
-    const first = await store.findStaleTokens(id, current, '', 10);
-    expect([first.tokens.map((token) => token.id), first.next]).toEqual([['a', 'b'], 'b']);
-    const second = await store.findStaleTokens(id, current, 'b', 10);
-    expect([second.tokens.map((token) => token.id), second.next]).toEqual([['c'], undefined]);
   });
 });
 

@@ -244,6 +244,37 @@ describe('rotation', () => {
     ]);
   });
 
+  /** Returns a store whose `resealTokens` calls `reseal` instead. */
+  const resealing = (reseal: Store['resealTokens']): Store => ({ ...store, resealTokens: reseal });
+
+  it('reseals at most a few megabytes at once', async () => {
+    for (let n = 0; n < 5; n += 1) await create('x'.repeat(600_000), { metadata: {} });
+    const sizes: number[] = [];
+    const counted = resealing((id, changes) => {
+      sizes.push(changes.length);
+      return store.resealTokens(id, changes);
+    });
+    expect(await rotate({ indexes: false }, counted)).toMatchObject({ key_id: 3 });
+    expect(sizes).toEqual([2, 2, 1]);
+  });
+
+  it('reads a page again whose tokens have changed meanwhile, and stops if they stay under the old key', async () => {
+    await create('x');
+    await create('y');
+    let left = 1;
+    const beside = resealing((id, changes) => store.resealTokens(id, changes.slice(left--)));
+    expect(await rotate({ indexes: false }, beside)).toMatchObject({ resealed: 7, resumed: false });
+    await expect(
+      rotate(
+        { indexes: false },
+        resealing(async () => 0),
+      ),
+    ).rejects.toMatchObject({
+      code: 'integrity_failure',
+    });
+    expect(await rotate()).toMatchObject({ resumed: true });
+  });
+
   it('skips a tenant that is deleted before or during the creation of its key', async () => {
     const deletes: Store = new Proxy(store, {
       get:

@@ -186,21 +186,3 @@ describe('stored codes and ids', () => {
     expect(() => uuidBytes('x')).toThrow(RangeError);
   });
 });
-
-describe('the walk of a rotation', () => {
-  it('reads a few hundred tokens per step, stale or not', async () => {
-    const store = await openStore(await temporaryVault());
-    const { id } = await addTenant(store);
-    const ids = Array.from({ length: 501 }, (_, n) => `t${1000 + n}`);
-    await Promise.all(ids.map((name) => addToken(store, id, { id: name })));
-    const newer = { key_id: 9, index_key_id: 2 };
-    expect(await store.findStaleTokens(id, { key_id: 1, index_key_id: 2 }, '', 10)).toEqual({
-      tokens: [],
-      next: 't1499',
-    });
-    const { tokens, next } = await store.findStaleTokens(id, newer, '', 1000);
-    expect({ length: tokens.length, next }).toEqual({ length: 500, next: 't1499' });
-    const last = await store.findStaleTokens(id, newer, 't1499', 1000);
-    expect({ ids: last.tokens.map((token) => token.id), next: last.next }).toEqual({ ids: ['t1500'], next: undefined });
-  });
-});

@@ -2,7 +2,7 @@ import type { ApplicationKeyRecord, EndedApplications, Removal } from '../applic
 import type { Follower } from '../audit/follower.ts';
 import type { AuthorityDraft } from '../audit/ports.ts';
 import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
-import { isDamage, Problem } from '../problem.ts';
+import { decoded, Problem } from '../problem.ts';
 import { openApplication } from './application-codec.ts';
 import { checkApplicationKey } from './application-key-codec.ts';
 
@@ -50,12 +50,8 @@ export async function removeWith<T>(
 }
 
 function opens(keyring: TenantKeyring, record: ApplicationRecord | ApplicationKeyRecord): boolean {
-  try {
-    if ('hash' in record) checkApplicationKey(keyring, record);
-    else openApplication(keyring, record.id, record);
-    return true;
-  } catch (error) {
-    if (isDamage(error)) return false;
-    throw error;
-  }
+  const opened = decoded(() =>
+    'hash' in record ? checkApplicationKey(keyring, record) : openApplication(keyring, record.id, record),
+  );
+  return opened !== undefined;
 }

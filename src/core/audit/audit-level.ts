@@ -14,15 +14,12 @@ export const DEFAULT_AUDIT_LEVEL: AuditLevel = 'reveal';
 /** The kinds of calls without a change. */
 export type ReadKind = 'denied' | 'revealed' | 'other';
 
-const WRITTEN: Readonly<Record<AuditLevel, readonly ReadKind[]>> = {
+/** The kinds that each level records. */
+export const RECORDED_READS: Readonly<Record<AuditLevel, readonly ReadKind[]>> = {
   mutations: [],
   reveal: ['denied', 'revealed'],
   all: ['denied', 'revealed', 'other'],
 };
-
-export function isAudited(level: AuditLevel, kind: ReadKind): boolean {
-  return WRITTEN[level].includes(kind);
-}
 
 /** Returns whether a status is a denial. 429 counts, too: it may stop an attempt to learn unreadable data. */
 export function isDenied(status: number): boolean {

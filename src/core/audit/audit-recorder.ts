@@ -6,9 +6,9 @@ import type { Identity } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import type { ReplyContents } from '../reply-codec.ts';
 import { mayBeId } from '../tokens/token-id.ts';
-import type { Audit, AuditedChange } from './audit.ts';
+import type { Audit } from './audit.ts';
 import { type AuditEvent, namesOf } from './audit-event.ts';
-import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
+import { isDenied, RECORDED_READS, type ReadKind } from './audit-level.ts';
 import type { EndedRecord } from './ports.ts';
 import { removalEvents } from './removal-events.ts';
 
@@ -47,7 +47,8 @@ export function createAuditRecorder(
     entities,
     revealed: revealed || undefined,
   });
-  const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
+  const isWritten = (kind: ReadKind) =>
+    RECORDED_READS[audit.level].includes(kind) && !(facts.denialsOnly && kind !== 'denied');
   /** Returns the id in the path of the call; that of the application for a call about its keys. */
   const named = () => Object.values({ ...call.params, key_id: '' }).filter((one) => one !== '' && mayBeId(one));
   // A call without a change has reported the records that it shows.
@@ -62,10 +63,10 @@ export function createAuditRecorder(
      * reply shows `entities`, unless `result` names other ids.
      */
     changed: (entities: readonly string[], revision?: number, result?: ChangeResult) =>
-      audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
+      audit.draft(event(status, entities, revision, result?.revealed)),
 
     /** Returns the audit row of a removal of tokens. */
-    removed: (records: readonly EndedRecord[]) => audit.draft({ ...event(status, []), ...namesOf(records) }, tenant_id),
+    removed: (records: readonly EndedRecord[]) => audit.draft({ ...event(status, []), ...namesOf(records) }),
 
     /** Returns the audit row of a change of the tenant, of an application or of its API keys. */
     changedAuthority(entities: readonly string[], revision?: number, { names, issued }: ChangeResult = {}) {
@@ -79,11 +80,8 @@ export function createAuditRecorder(
     ended: (ended: EndedApplications, name?: string) =>
       audit.draftAuthority(...removalEvents(event(status, []), ended, name)),
 
-    /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
-    change: (entities: readonly string[], revision?: number): AuditedChange => ({
-      event: event(status, entities, revision),
-      tenant_id,
-    }),
+    /** Returns the event of a change that is written together with other changes. */
+    change: (entities: readonly string[], revision?: number) => event(status, entities, revision),
 
     /**
      * Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. `names` are

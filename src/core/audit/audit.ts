@@ -16,12 +16,6 @@ const MAX_NAMED = 1_000;
 /** The maximum number of rows in one commit: each process reads a commit as a whole. */
 const MAX_ROWS = 50;
 
-/** The event of a change, with the tenant of the changed record. */
-export interface AuditedChange {
-  readonly event: AuditEvent;
-  readonly tenant_id: string | undefined;
-}
-
 export type Audit = ReturnType<typeof createAudit>;
 
 export interface AuditParts {
@@ -55,11 +49,11 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
     return { at, witness, sealed: keyring.sealAuditEvent(at, encodeAuditRow(witness, events)) };
   }
 
-  /** Returns the row of several changes of tokens that are written together. */
-  function draftAll(changes: readonly AuditedChange[]): AuditDraft {
+  /** Returns the row that a store writes together with changes of tokens. */
+  function draft(...events: readonly AuditEvent[]): AuditDraft {
     const at = clock.now();
-    if (changes.some(({ event }) => isOfAuthority(event))) throw new Error('unreachable: changes of tokens');
-    return rowOf(changes.map(({ event }) => ({ event, at })));
+    if (events.some(isOfAuthority)) throw new Error('unreachable: changes of tokens');
+    return rowOf(events.map((event) => ({ event, at })));
   }
 
   /** Returns the row of a change of authority, which may be several events. The process must have followed the audit. */
@@ -145,19 +139,13 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
     }
   }
 
-  /**
-   * Returns the row that a store writes together with a change of tokens. `tenant_id` is the tenant of the calling application;
-   * default: the tenant of the event.
-   */
-  const draft = (event: AuditEvent, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
-
   /** Returns the age of the oldest event that is not on disk, in milliseconds; 0 without one. */
   function lag(): number {
     const [oldest] = leaving.length > 0 ? leaving : waiting;
     return oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.at);
   }
 
-  return { level, draft, draftAll, draftAuthority, record, settle: writeWaiting, flush, lag };
+  return { level, draft, draftAuthority, record, settle: writeWaiting, flush, lag };
 }
 
 /** Divides events into rows, each with a limited number of events and of named records. */

@@ -1,12 +1,11 @@
 import { isSameBytes } from '../is-bytes.ts';
 import type { Keyring } from '../ports.ts';
-import { Problem } from '../problem.ts';
-import { type AuditEvent, decodeRowEvents, decodeWitness } from './audit-event.ts';
+import { type AuditEvent, decodeRowEvents, type decodeWitness } from './audit-event.ts';
 import { linkOf } from './audit-link.ts';
 import { addDigests, decodeDigest } from './digest.ts';
 import type { AuditEntry, Witness } from './ports.ts';
 import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
-import { BrokenAudit } from './walk-audit.ts';
+import { BrokenAudit, openRowText } from './walk-audit.ts';
 
 /** A row with a link, the last authority row up to it, and the digest of that row. */
 export interface FollowedPosition extends Witness {
@@ -21,18 +20,12 @@ export interface OpenedWitness extends ReturnType<typeof decodeWitness> {
 }
 
 /** Returns the witness of a row, and the events of an authority row. Throws `BrokenAudit` for a row that does not open. */
-export function openWitness(keyring: Pick<Keyring, 'openAuditEvent'>, { sequence, at, sealed }: AuditEntry) {
-  try {
-    const text = keyring.openAuditEvent(at, sealed);
-    const opened = decodeWitness(text);
-    const events = opened.digest === undefined ? [] : decodeRowEvents(at, text).map(({ event }) => event);
-    return { ...opened, events };
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'integrity_failure') {
-      throw new BrokenAudit({ sequence }, 'cannot be decrypted');
-    }
-    throw error;
-  }
+export function openWitness(keyring: Pick<Keyring, 'openAuditEvent'>, row: AuditEntry): OpenedWitness {
+  const { opened, text } = openRowText(keyring, row);
+  return {
+    ...opened,
+    events: opened.digest === undefined ? [] : decodeRowEvents(row.at, text).map(({ event }) => event),
+  };
 }
 
 /** A commit that was passed. */

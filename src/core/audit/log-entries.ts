@@ -20,14 +20,6 @@ function isPart({ action }: AuditEvent): boolean {
   return action === 'addApplicationKey' || action === 'endApplicationKeys';
 }
 
-/**
- * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
- * may concern other tenants.
- */
-function tenantsOf(event: AuditEvent): readonly string[] {
-  return event.tenant_id === undefined || isPart(event) ? [] : [event.tenant_id];
-}
-
 function entityTypeOf({ action, status, tenant_id }: AuditEvent): EntityType {
   if (tenant_id === undefined) return 'vault';
   const [changed = ''] = changeOf({ action, status, revision: 1, entities: [] }) ?? [];
@@ -48,30 +40,29 @@ function entitiesOf({ entities, tenant_id }: AuditEvent, type: EntityType): read
 
 /** Returns the subjects of an event for the log index: the caller and the entities. */
 export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
-  const type = entityTypeOf(event);
-  return tenantsOf(event).flatMap((tenant_id) => [
-    ...(event.application_id === undefined ? [] : [{ kind: 'actor' as const, tenant_id, id: event.application_id }]),
-    ...entitiesOf(event, type).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
-  ]);
-}
-
-/** Returns the log entries of an event for a tenant, one for each entity, in order. */
-export function logEntriesOf(positioned: PositionedEvent, tenant_id: string): readonly LogEntry[] {
-  if (!tenantsOf(positioned.event).includes(tenant_id)) return [];
-  return entriesOf(positioned, { tenant_id });
+  const { tenant_id, application_id } = event;
+  if (tenant_id === undefined || isPart(event)) return [];
+  return [
+    ...(application_id === undefined ? [] : [{ kind: 'actor' as const, tenant_id, id: application_id }]),
+    ...entitiesOf(event, entityTypeOf(event)).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
+  ];
 }
 
 /** Returns the log entries of an event for the holder of the vault's key. */
 export function vaultLogEntriesOf(positioned: PositionedEvent): readonly VaultLogEntry[] {
   const { tenant_id } = positioned.event;
-  if (isPart(positioned.event)) return [];
-  return entriesOf(positioned, tenant_id === undefined ? {} : { tenant_id });
+  return logEntriesOf(positioned, tenant_id === undefined ? {} : { tenant_id });
 }
 
-function entriesOf<Tenant extends Pick<VaultLogEntry, 'tenant_id'>>(
+/**
+ * Returns the log entries of an event for a tenant, one for each entity, in order. No tenant sees an event of the whole
+ * vault, because such an event may concern other tenants.
+ */
+export function logEntriesOf<Tenant extends Pick<VaultLogEntry, 'tenant_id'>>(
   { event, at, sequence, n }: PositionedEvent,
   tenant: Tenant,
 ): readonly (Omit<LogEntry, 'tenant_id'> & Tenant)[] {
+  if (event.tenant_id !== tenant.tenant_id || isPart(event)) return [];
   const { action: operation, status, application_id, actor_name, api_key_id, revealed = false } = event;
   const entity_type = entityTypeOf(event);
   const message = messageOf(event);

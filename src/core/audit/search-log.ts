@@ -84,7 +84,7 @@ export async function searchLog(
     const positioned = openOrFail(parts, row);
     for (const entry of positioned
       .toReversed()
-      .flatMap((one) => wantedOf(one, question, (each) => logEntriesOf(each, tenant_id)))) {
+      .flatMap((one) => wantedOf(one, question, (each) => logEntriesOf(each, { tenant_id })))) {
       if (found.length === size && !passOver()) return { entries: found, ...(next && { next }) };
       found.push(entry);
       next = parseLogId(entry.id);

@@ -1,6 +1,6 @@
 import { isSameBytes } from '../is-bytes.ts';
 import type { Instant, Keyring } from '../ports.ts';
-import { Problem } from '../problem.ts';
+import { isDamage, Problem } from '../problem.ts';
 import { decodeRowEvents, decodeWitness, type TimedEvent } from './audit-event.ts';
 import { linkOf, START, UNLINKED } from './audit-link.ts';
 import type { AuditEntry, AuditHead, AuditPosition, AuditReads, Witness } from './ports.ts';
@@ -148,20 +148,23 @@ export function openRow(keyring: AuditReadParts['keyring'], row: AuditEntry): re
 }
 
 /** Returns the witness and the events of a row. Throws `BrokenAudit` for a row that does not open. */
-function openWhole(keyring: AuditReadParts['keyring'], { sequence, at, sealed, link }: AuditEntry) {
+function openWhole(keyring: AuditReadParts['keyring'], row: AuditEntry) {
+  const { sequence, link } = row;
+  const { opened, text } = openRowText(keyring, row);
+  const positioned = decodeRowEvents(row.at, text).map((timed, index, { length }): PositionedEvent => {
+    const n = index + 1;
+    return { sequence, n, link, isLast: n === length, ...opened, ...timed };
+  });
+  return { witness: opened.witness, positioned };
+}
+
+/** Returns the text of a row and its first line. Throws `BrokenAudit` for a row that does not open. */
+export function openRowText(keyring: Pick<Keyring, 'openAuditEvent'>, row: AuditEntry) {
   try {
-    const text = keyring.openAuditEvent(at, sealed);
-    const { witness, digest } = decodeWitness(text);
-    const positioned = decodeRowEvents(at, text).map((timed, index, { length }): PositionedEvent => {
-      const n = index + 1;
-      return { sequence, n, link, isLast: n === length, witness, digest, ...timed };
-    });
-    return { witness, positioned };
+    const text = keyring.openAuditEvent(row.at, row.sealed);
+    return { text, opened: decodeWitness(text) };
   } catch (error) {
-    if (error instanceof Problem && error.code === 'integrity_failure') {
-      throw new BrokenAudit({ sequence }, 'cannot be decrypted');
-    }
-    throw error;
+    throw isDamage(error) ? new BrokenAudit(row, 'cannot be decrypted') : error;
   }
 }
 

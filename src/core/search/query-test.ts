@@ -48,6 +48,12 @@ export function queryTest(query: Query, keyring: TenantKeyring): Test {
   }
 }
 
+function equal(read: (token: OpenedToken) => string | undefined) {
+  return ({ value }: Match): Test =>
+    (token) =>
+      read(token) === value;
+}
+
 const MATCHES: { readonly [F in Match['field']]: (match: Match, keyring: TenantKeyring) => Test } = {
   data({ value }, keyring) {
     const blinds = blindsByKey(keyring, 'search', foldCase(value));
@@ -68,26 +74,11 @@ const MATCHES: { readonly [F in Match['field']]: (match: Match, keyring: TenantK
       return own !== undefined && foldCase(own) === folded;
     };
   },
-  id:
-    ({ value }) =>
-    ({ id }) =>
-      id === value,
-  fingerprint:
-    ({ value }) =>
-    ({ details }) =>
-      details.fingerprint === value,
-  type:
-    ({ value }) =>
-    ({ columns }) =>
-      columns.type === value,
-  created_by:
-    ({ value }) =>
-    ({ columns }) =>
-      columns.created_by === value,
-  modified_by:
-    ({ value }) =>
-    ({ columns }) =>
-      columns.modified_by === value,
+  id: equal(({ id }) => id),
+  fingerprint: equal(({ details }) => details.fingerprint),
+  type: equal(({ columns }) => columns.type),
+  created_by: equal(({ columns }) => columns.created_by),
+  modified_by: equal(({ columns }) => columns.modified_by),
   container({ value, below }) {
     const path = normalizeContainer(value);
     return ({ details }) => details.containers.some((own) => (below ? isAtOrBelow(own, path) : own === path));

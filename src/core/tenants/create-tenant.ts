@@ -4,9 +4,8 @@ import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
 import { sealApplication, showApplication } from '../applications/application-codec.ts';
 import { makeApplicationKey } from '../applications/application-key-codec.ts';
-import type { AuthorityDraft } from '../audit/ports.ts';
 import type { Context } from '../handler.ts';
-import type { TenantKeyring } from '../ports.ts';
+import type { TenantKeyring, TenantRecord } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
 import { sealTenant, showTenant } from './tenant-codec.ts';
 
@@ -31,16 +30,9 @@ export async function createTenant(context: Context, name: string): Promise<Crea
   const keyring = context.keyring.openTenant(id, keys);
   const clear = { id, owner_id, created_by: owner_id, created_at: now, revision: 1 };
   const tenant = sealTenant(keyring, clear, { name, settings: {} });
-  const management = managementApplication(context, keyring, id, owner_id);
-  const { application, key } = management;
-  const audit = auditOf(context, 'createTenant', management);
-  await context.store.insertTenant(
-    tenant.record,
-    keys,
-    { application: application.record, key: management.record },
-    audit,
-  );
-  return { tenant: showTenant(tenant), application: showApplication(application, key) };
+  const { application, key, audit, shown } = managementApplication(context, 'createTenant', keyring, tenant.record);
+  await context.store.insertTenant(tenant.record, keys, { application, key }, audit);
+  return { tenant: showTenant(tenant), application: shown };
 }
 
 /** Creates another management application in a tenant, to replace a lost API key. Throws the fault `not_found`. */
@@ -48,32 +40,19 @@ export async function issueManagementKey(context: Context, tenantId: string): Pr
   await context.follower.follow();
   const found = await context.store.findTenant(tenantId.toLowerCase());
   if (!found) throw noSuchTenant();
-  const { id, owner_id } = found.tenant;
-  const keyring = context.keyring.openTenant(id, found.keys);
-  const management = managementApplication(context, keyring, id, owner_id);
-  const { application, key } = management;
-  const audit = auditOf(context, 'issueKey', management);
-  await context.store.insertApplication(application.record, audit, { key: management.record });
-  return showApplication(application, key);
+  const keyring = context.keyring.openTenant(found.tenant.id, found.keys);
+  const { application, key, audit, shown } = managementApplication(context, 'issueKey', keyring, found.tenant);
+  await context.store.insertApplication(application, audit, { key });
+  return shown;
 }
 
-function auditOf(
-  { audit }: Context,
+/** Makes a management application: its records, the audit row of `action`, and the application for the reply. */
+function managementApplication(
+  context: Context,
   action: 'createTenant' | 'issueKey',
-  { application: { record, details }, record: key }: ReturnType<typeof managementApplication>,
-): AuthorityDraft {
-  const { tenant_id, id, revision } = record;
-  const common = { status: 200, tenant_id, names: [details.name] };
-  const event = { ...common, action, revision, entities: [id] };
-  return audit.draftAuthority(event, {
-    ...common,
-    action: 'addApplicationKey',
-    revision: key.revision,
-    entities: [key.id],
-  });
-}
-
-function managementApplication(context: Context, keyring: TenantKeyring, tenant_id: string, created_by: string) {
+  keyring: TenantKeyring,
+  { id: tenant_id, owner_id: created_by }: TenantRecord,
+) {
   const text = generateApiKey(context.random);
   const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) =>
     (PERMISSIONS[name].types as readonly string[]).includes('management'),
@@ -91,7 +70,13 @@ function managementApplication(context: Context, keyring: TenantKeyring, tenant_
     },
     { name: 'management', permissions, rules: [] },
   );
-  const { created_at } = application.record;
-  const first = { version: 1, created_by, created_at };
-  return { application, ...makeApplicationKey(context, keyring, application.record, first, text) };
+  const { record, details } = application;
+  const first = { version: 1, created_by, created_at: record.created_at };
+  const { record: key } = makeApplicationKey(context, keyring, record, first, text);
+  const common = { status: 200, tenant_id, names: [details.name] };
+  const audit = context.audit.draftAuthority(
+    { ...common, action, revision: record.revision, entities: [record.id] },
+    { ...common, action: 'addApplicationKey', revision: key.revision, entities: [key.id] },
+  );
+  return { application: record, key, audit, shown: showApplication(application, text) };
 }

@@ -82,17 +82,6 @@ export function loadFiltersOf({ id, mask, search_indexes, fingerprint_expression
   return loadFilters(id, mask, search_indexes, fingerprint_expression);
 }
 
-/** Prepares a token after `loadFiltersOf`. The caller tries `ids` in order. */
-export function prepareToken(
-  body: CreateToken,
-  caller: Caller,
-  context: Context,
-  visibleAs = containerVisibility(caller.grants),
-) {
-  const { seal, indexes, foundBy, work } = prepare(body, caller, context, visibleAs);
-  return { seal, indexes, foundBy, ids: idsOf(body, context, work), deduplicate: isDeduplicated(body, caller) };
-}
-
 /** Returns the transform of a token created in these containers; undefined when the caller may not create it. */
 export type ContainerVisibility = (containers: readonly string[]) => Transform | undefined;
 
@@ -106,10 +95,15 @@ export function containerVisibility(grants: Grants): ContainerVisibility {
 }
 
 /**
- * Derives everything that does not depend on the token's id. The returned `seal` throws 403 when no rule matches the
- * token.
+ * Derives everything that does not depend on the token's id, after `loadFiltersOf`. The caller tries `ids` in order. The
+ * returned `seal` throws 403 when no rule matches the token.
  */
-function prepare(body: CreateToken, caller: Caller, context: Context, visibleAs = containerVisibility(caller.grants)) {
+export function prepareToken(
+  body: CreateToken,
+  caller: Caller,
+  context: Context,
+  visibleAs = containerVisibility(caller.grants),
+) {
   const { tenant, application, work: call } = caller;
   const { keyring } = tenant;
   checkData(body.type, body.data);
@@ -149,7 +143,7 @@ function prepare(body: CreateToken, caller: Caller, context: Context, visibleAs 
     return { record, reply: showCreated(transform, unsealed, contents) };
   }
 
-  return { seal, indexes, foundBy, work };
+  return { seal, indexes, foundBy, ids: idsOf(body, context, work), deduplicate: isDeduplicated(body, caller) };
 }
 
 /** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */

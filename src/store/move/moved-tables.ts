@@ -1,7 +1,18 @@
 import type { MovedTable } from '../../core/move-ports.ts';
+import { type Kind, text } from '../rows/columns.ts';
+import {
+  applicationColumns,
+  applicationKeyColumns,
+  KEY,
+  replyColumns,
+  TOKEN_ROW,
+  tenantColumns,
+  tombstoneColumns,
+} from '../rows/record-columns.ts';
 
-const SEALED_BY = { revision: 'integer', key_id: 'integer' } as const;
-const MADE = { created_by: 'uuid', created_at: 'integer', modified_by: 'uuid', modified_at: 'integer' } as const;
+/** Stands for the UUIDs of a store, of which only the type matters here. */
+const uuid: Kind<string> = { ...text, type: 'uuid' };
+const { full: revealed, ...TOKEN } = TOKEN_ROW.types;
 
 /**
  * The tables of a vault in the form that all stores share, in the order in which they are written. Numbers of tenants,
@@ -17,94 +28,30 @@ export const MOVED_TABLES = [
   {
     name: 'tenant',
     key: ['tenant'],
-    columns: { tenant: 'integer', id: 'uuid', owner_id: 'uuid', ...MADE, ...SEALED_BY, details: 'bytes' },
+    columns: { tenant: 'integer', ...tenantColumns(uuid).types },
   },
-  {
-    name: 'tenant_key',
-    key: ['tenant', 'key_id'],
-    columns: {
-      tenant: 'integer',
-      key_id: 'integer',
-      purpose: 'integer',
-      generation: 'integer',
-      wrapped: 'bytes',
-      created_at: 'integer',
-    },
-  },
+  { name: 'tenant_key', key: ['tenant', 'key_id'], columns: { tenant: 'integer', ...KEY.types } },
   {
     name: 'application',
     key: ['application'],
-    columns: {
-      application: 'integer',
-      tenant: 'integer',
-      id: 'uuid',
-      type: 'integer',
-      parent_id: 'uuid',
-      parent_key_id: 'uuid',
-      key_version: 'integer',
-      ...MADE,
-      expires_at: 'integer',
-      ...SEALED_BY,
-      details: 'bytes',
-    },
+    columns: { application: 'integer', tenant: 'integer', ...applicationColumns(uuid).types },
   },
   {
     name: 'application_key',
     key: ['application_key'],
-    columns: {
-      application_key: 'integer',
-      tenant: 'integer',
-      id: 'uuid',
-      application_id: 'uuid',
-      hash: 'bytes',
-      version: 'integer',
-      created_by: 'uuid',
-      created_at: 'integer',
-      expires_at: 'integer',
-      ...SEALED_BY,
-      last_used_day: 'integer',
-      seal: 'bytes',
-    },
+    columns: { application_key: 'integer', tenant: 'integer', ...applicationKeyColumns(uuid).types },
   },
   {
     name: 'token',
     key: ['token'],
-    columns: {
-      token: 'integer',
-      tenant: 'integer',
-      id: 'text',
-      type: 'integer',
-      created_at: 'integer',
-      expires_at: 'integer',
-      ...SEALED_BY,
-      index_key_id: 'integer',
-      active_month: 'integer',
-      set_number: 'integer',
-      blinds: 'bytes',
-      clear: 'bytes',
-      presented: 'bytes',
-      revealed: 'bytes',
-    },
+    columns: { token: 'integer', tenant: 'integer', ...TOKEN, set_number: 'integer', blinds: 'bytes', revealed },
   },
   {
     name: 'container_set',
     key: ['tenant', 'number'],
     columns: { tenant: 'integer', number: 'integer', name: 'uuid', containers: 'bytes' },
   },
-  {
-    name: 'tombstone',
-    key: ['tenant', 'id'],
-    columns: {
-      tenant: 'integer',
-      id: 'text',
-      type: 'integer',
-      created_by: 'uuid',
-      created_at: 'integer',
-      deleted_by: 'uuid',
-      deleted_at: 'integer',
-      mac: 'bytes',
-    },
-  },
+  { name: 'tombstone', key: ['tenant', 'id'], columns: { tenant: 'integer', ...tombstoneColumns(uuid).types } },
   {
     name: 'token_count',
     key: ['tenant', 'type', 'key_id', 'index_key_id'],
@@ -129,20 +76,7 @@ export const MOVED_TABLES = [
     columns: { sequence: 'integer', at: 'integer', link: 'bytes', sealed: 'bytes' },
   },
   { name: 'audit_index', key: ['blind', 'sequence'], columns: { blind: 'uuid', sequence: 'integer' } },
-  {
-    name: 'reply',
-    key: ['reply'],
-    columns: {
-      reply: 'integer',
-      tenant: 'integer',
-      application_id: 'uuid',
-      key_hash: 'bytes',
-      request_hash: 'bytes',
-      created_at: 'integer',
-      key_id: 'integer',
-      sealed: 'bytes',
-    },
-  },
+  { name: 'reply', key: ['reply'], columns: { reply: 'integer', tenant: 'integer', ...replyColumns(uuid).types } },
   { name: 'sweep', key: ['swept_at'], columns: { swept_at: 'integer', clock_note: 'text' } },
 ] as const satisfies readonly MovedTable[];
 

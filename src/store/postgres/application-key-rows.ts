@@ -35,8 +35,6 @@ const REMOVE_KEYS =
   'DELETE FROM vault.application_key WHERE tenant = $1 AND id = ANY ($2::uuid[]) RETURNING id, revision';
 const MARK = `UPDATE vault.application_key SET last_used_day = $3
     WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id = ANY ($2::uuid[]) AND last_used_day < $3`;
-const STALE = `SELECT ${APPLICATION_KEY_ROW.of('k')} FROM vault.application_key k
-    WHERE k.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND k.key_id < $2 LIMIT $3`;
 const RESEAL = numbered(`UPDATE vault.application_key SET ${APPLICATION_KEY_ROW.assigned()}
     WHERE tenant = ? AND id = ? RETURNING 1`);
 
@@ -92,11 +90,6 @@ export function applicationKeyMethods(connections: Connections) {
 
     markKeysUsed: (tenantId, ids, day) =>
       connections.change(async ({ run }) => void (await run(MARK, [uuidKey(tenantId), ids.map(uuidKey), day]))),
-
-    async findStaleApplicationKeys(tenantId, { key_id }, limit) {
-      const rows = await connections.readSlow(STALE, [uuidKey(tenantId), key_id, limit]);
-      return rows.map((row) => toApplicationKeyRecord(tenantId, row));
-    },
 
     resealApplicationKeys: (tenantId, keys) =>
       connections.change(async ({ run }) => {

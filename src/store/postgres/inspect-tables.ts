@@ -1,12 +1,14 @@
-import { MAX_KEY_VERSION } from '../../contract/application-key.ts';
 import type { Finding } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
-import { LAST_DAY, LAST_INSTANT, LAST_MONTH, MAX_ROW, storedText } from '../rows/stored-value.ts';
+import { type Check, checksOf, recordChecks } from '../rows/record-checks.ts';
+import { LAST_INSTANT, LAST_MONTH, MAX_ROW, storedText } from '../rows/stored-value.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { schemaStatements } from './schema.ts';
 
-const DAY_MS = 86_400_000;
 const NO_TENANT = 'belongs to a tenant that does not exist';
+
+/** The small tables whose rows belong to a tenant. */
+const OWNED = ['tenant_key', 'application', 'application_key', 'container_set', 'reply', 'token_count'];
 
 /** The schema that holds the tables. */
 const SCHEMA = "(SELECT relnamespace FROM pg_class WHERE oid = 'vault.token'::regclass)";
@@ -25,9 +27,14 @@ const COLUMNS = STATEMENTS.flatMap((text) => [...text.matchAll(/^CREATE TABLE "v
   )
   .join();
 
-/** Returns the checks of a table: each member describes a damage, and selects the ids of wrong rows. */
-function checksOf(table: string, queries: Readonly<Record<string, string>>): readonly string[] {
-  return Object.entries(queries).map(([what, sql]) => `SELECT '${table}', id, '${what}' FROM (${sql}) f (id)`);
+/** Returns the query of a check: the table, the id and the damage of each wrong row. */
+function queryOf({ table, what, sql }: Check): string {
+  return `SELECT '${table}', id, '${what}' FROM (${sql}) f (id)`;
+}
+
+/** Returns the queries of a table's checks. */
+function queriesOf(table: string, queries: Readonly<Record<string, string>>): readonly string[] {
+  return checksOf(table, queries).map(queryOf);
 }
 
 /**
@@ -42,7 +49,7 @@ function shadows(prefix: string, catalog: string): string {
 }
 
 /** The check of the columns, on which the other checks depend. */
-const COLUMN_CHECKS = checksOf('schema', {
+const COLUMN_CHECKS = queriesOf('schema', {
   'a column is missing or has another type': `
     SELECT name FROM (VALUES ${COLUMNS}) w (name) EXCEPT SELECT relname || '.' || attname || ' '
       || format_type(atttypid, atttypmod) || CASE WHEN attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' ELSE '' END
@@ -51,7 +58,7 @@ const COLUMN_CHECKS = checksOf('schema', {
 
 /** The checks that read a small table, or read a table in one pass. */
 const CHECKS: readonly string[] = [
-  ...checksOf('schema', {
+  ...queriesOf('schema', {
     'is not part of a vault, and may change, hide or lose rows': `
       SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
@@ -82,58 +89,28 @@ const CHECKS: readonly string[] = [
         AND CASE WHEN has_sequence_privilege(c.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(c.oid) END
           >= least(seqmax, ${MAX_ROW})`,
   }),
-  ...['tenant_key', 'application', 'application_key', 'container_set', 'reply', 'token_count'].flatMap((table) =>
-    checksOf(table, {
-      [NO_TENANT]: `SELECT DISTINCT 'tenant ' || tenant FROM vault.${table} WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)`,
-    }),
-  ),
+  ...recordChecks('vault.', OWNED, (column) => `${column}::text`).map(queryOf),
   ...['format', 'header', 'sweep'].flatMap((table) =>
-    checksOf(table, { 'its only row is missing': `SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.${table})` }),
+    queriesOf(table, { 'its only row is missing': `SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.${table})` }),
   ),
-  ...checksOf('sweep', {
+  ...queriesOf('sweep', {
     'the time of the last sweep is not valid': `
       SELECT '' FROM vault.sweep WHERE swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
   }),
-  ...checksOf('head', {
+  ...queriesOf('head', {
     'the row is missing or closed, so nothing can be changed':
       "SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.head WHERE left_at IS NULL)",
   }),
-  ...checksOf('tenant', {
+  ...queriesOf('tenant', {
     'does not name the newest of its keys': `SELECT n.id::text FROM vault.tenant n WHERE
       n.data_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 1)
       OR n.index_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 2)`,
   }),
-  ...checksOf('application', {
-    'was created by an application that no longer exists': `
-      SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
-      (SELECT 1 FROM vault.application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
-    'was created with an API key that no longer exists': `
-      SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
-      (SELECT 1 FROM vault.application_key k WHERE k.tenant = a.tenant AND k.id = a.parent_key_id)`,
-    'has counted fewer API keys than it has had': `
-      SELECT a.id::text FROM vault.application a WHERE a.key_version <
-      (SELECT max(version) FROM vault.application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
-    'has an impossible number of API keys': `
-      SELECT id::text FROM vault.application WHERE key_version NOT BETWEEN 0 AND ${MAX_KEY_VERSION - 1}`,
-  }),
-  ...checksOf('application_key', {
-    'belongs to an application that does not exist': `
-      SELECT k.id::text FROM vault.application_key k WHERE NOT EXISTS
-      (SELECT 1 FROM vault.application a WHERE a.tenant = k.tenant AND a.id = k.application_id)`,
-    'was last used before it was created': `
-      SELECT id::text FROM vault.application_key WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
-    'was last used on an impossible day': `
-      SELECT id::text FROM vault.application_key WHERE last_used_day NOT BETWEEN 0 AND ${LAST_DAY}`,
-  }),
-  ...checksOf('container_set', {
+  ...queriesOf('container_set', {
     'is not named by its containers': `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
       encode(substr(sha256(string_agg(uuid_send(c), ''::bytea ORDER BY c)), 1, 16), 'hex')::uuid FROM unnest(containers) c)`,
   }),
-  ...checksOf('audit', {
-    'has a number that the vault never assigns': `
-      SELECT sequence::text FROM vault.audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
-  }),
-  ...checksOf('audit_index', {
+  ...queriesOf('audit_index', {
     'names rows beyond its own end or beyond the end of the audit': `
       SELECT '' FROM (SELECT max(sequence) AS last FROM vault.audit) a, vault.head
       WHERE logged > last OR (SELECT max(sequence) FROM vault.audit_index) > logged`,

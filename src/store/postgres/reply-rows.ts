@@ -32,7 +32,6 @@ const INSERT = `WITH n AS (SELECT tenant, data_key_id FROM vault.tenant WHERE id
     SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::integer, $7::bytea FROM n WHERE data_key_id = $6
     RETURNING 1)
   SELECT EXISTS (SELECT 1 FROM inserted) FROM n`;
-const STALE = `SELECT ${REPLY_ROW.of('r')} FROM vault.reply r WHERE ${OF_TENANT} AND key_id < $2 LIMIT $3`;
 const RESEAL = `WITH resealed AS (UPDATE vault.reply r SET key_id = w.key_id, sealed = w.sealed
     FROM unnest($2::uuid[], $3::bytea[], $4::integer[], $5::integer[], $6::bytea[])
       w (application_id, key_hash, old_key_id, key_id, sealed)
@@ -85,13 +84,9 @@ function toLists(changes: readonly ResealedReply[]) {
   ];
 }
 
-export function replyMethods({ read, readSlow, change }: Connections) {
+export function replyMethods({ read, change }: Connections) {
   return {
     findReply: async (...query) => find(read, query),
-    async findStaleReplies(tenantId, { key_id }, limit) {
-      const rows = await readSlow(STALE, [uuidKey(tenantId), key_id, limit]);
-      return rows.map((row) => REPLY_ROW.readList(row, { tenant_id: tenantId }));
-    },
     resealReplies: (tenantId, changes) =>
       change(async ({ run }) => storedNumber(firstValue(await run(RESEAL, [uuidKey(tenantId), ...toLists(changes)])))),
     removeOldReplies: (now, limit) =>

@@ -1,7 +1,8 @@
 import type { InspectedRecords } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
+import { decoded } from '../../core/problem.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
-import { decoded, storedNumber, storedText } from '../rows/stored-value.ts';
+import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_KEY_ROW, toApplicationKeyRecord } from './application-key-rows.ts';
 import { APPLICATION_ROW, toApplicationRecord } from './application-rows.ts';
 import { type Connections, INSPECT } from './connections.ts';

@@ -1,5 +1,6 @@
 import type { ExpiringRecords, Store } from '../../core/ports.ts';
-import { decoded, MAX_ROW, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { decoded } from '../../core/problem.ts';
+import { MAX_ROW, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_KEY_ROW, toApplicationKeyRecord } from './application-key-rows.ts';
 import { APPLICATION_ROW, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';

@@ -1,14 +1,12 @@
 import type { Store, TenantWithKeys, WrappedKey } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { KEY, tenantColumns } from '../rows/record-columns.ts';
-import { staleBatch, WALKED_AT_ONCE } from '../rows/stale-batch.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_KEY_ROW, insertKey, toApplicationKeyRecord } from './application-key-rows.ts';
 import { APPLICATION_ROW, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
 import { changeTenant } from './tenant-number.ts';
-import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { uuid, uuidKey } from './uuid-text.ts';
 
 const TENANT = tenantColumns(uuid);
@@ -68,15 +66,6 @@ const COUNT_STALE = `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_coun
   + (SELECT count(*) FROM vault.application_key WHERE tenant = n.tenant AND key_id < $2)
   + (SELECT count(*) FROM vault.reply WHERE tenant = n.tenant AND key_id < $2) + (n.key_id < $2)::integer
 FROM vault.tenant n WHERE n.id = $1`;
-const WALK = `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
-  coalesce(octet_length(presented) + octet_length(revealed), 0) FROM vault.token
-WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id > $4 ORDER BY id LIMIT ${WALKED_AT_ONCE}`;
-const STALE_TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, ordinal),
-  LATERAL (SELECT * FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
-    AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.ordinal`;
-const STALE_APPLICATIONS = `SELECT ${APPLICATION_ROW.of('a')} FROM vault.application a
-WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`;
-
 /** Resolves to whether the current master key wraps the keys. It cannot unwrap keys under a former master key. */
 async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolean> {
   const current = firstValue(await run(GENERATION));
@@ -156,19 +145,5 @@ export function tenantMethods(connections: Connections) {
 
     countStale: async (tenantId, { key_id, index_key_id }) =>
       storedNumber(firstValue(await connections.readSlow(COUNT_STALE, [uuidKey(tenantId), key_id, index_key_id])) ?? 0),
-
-    findStaleTokens: (tenantId, { key_id, index_key_id }, after, limit) =>
-      connections.readSnapshot(async (run) => {
-        const tenant = uuidKey(tenantId);
-        const walked = await run(WALK, [tenant, key_id, index_key_id, idKey(after)]);
-        const { ids, next } = staleBatch(walked, limit);
-        const rows = ids.length === 0 ? [] : await run(STALE_TOKENS, [tenant, ids]);
-        return { tokens: rows.map((row) => toTokenRecord(tenantId, row)), next };
-      }),
-
-    async findStaleApplications(tenantId, { key_id }, limit) {
-      const rows = await connections.readSlow(STALE_APPLICATIONS, [uuidKey(tenantId), key_id, limit]);
-      return rows.map((row) => toApplicationRecord(tenantId, row));
-    },
   } satisfies Partial<Store>;
 }

@@ -29,7 +29,7 @@ export function storedUuid(value: unknown): string {
 }
 
 /** UUIDs in columns of the type `uuid`. */
-export const uuid: Kind<string> = { store: uuidValue, read: storedUuid };
+export const uuid: Kind<string> = { type: 'uuid', store: uuidValue, read: storedUuid };
 
 /** Returns a blind index as the text of a UUID. Throws unless it has 16 bytes. */
 export function blindText(blind: Uint8Array): string {

@@ -1,3 +1,4 @@
+import type { ColumnType } from '../../core/move-ports.ts';
 import {
   optionally,
   storableText,
@@ -28,28 +29,28 @@ type Stored = string | number | Uint8Array | null;
 export interface Kind<Value> {
   readonly store: (value: Value) => Stored;
   readonly read: (stored: unknown) => Value;
-  readonly isBlob?: boolean | undefined;
+  readonly type: ColumnType;
 }
 
-export const text: Kind<string> = { store: storableText, read: storedText };
-export const number: Kind<number> = { store: (value) => value, read: storedNumber };
-export const instant: Kind<number> = { store: (value) => value, read: storedInstant };
-export const day: Kind<number> = { store: (value) => value, read: storedDay };
-export const month: Kind<number> = { store: (value) => value, read: storedMonth };
-export const keyVersion: Kind<number> = { store: (value) => value, read: storedKeyVersion };
-export const bytes: Kind<Uint8Array> = { store: (value) => value, read: storedBytes, isBlob: true };
+function integer(read: (stored: unknown) => number): Kind<number> {
+  return { type: 'integer', store: (value) => value, read };
+}
 
-export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Value | undefined> {
-  return {
-    store: (value) => (value === undefined ? null : store(value)),
-    read: optionally(read),
-    isBlob,
-  };
+export const text: Kind<string> = { type: 'text', store: storableText, read: storedText };
+export const number = integer(storedNumber);
+export const instant = integer(storedInstant);
+export const day = integer(storedDay);
+export const month = integer(storedMonth);
+export const keyVersion = integer(storedKeyVersion);
+export const bytes: Kind<Uint8Array> = { type: 'bytes', store: (value) => value, read: storedBytes };
+
+export function optional<Value>({ type, store, read }: Kind<Value>): Kind<Value | undefined> {
+  return { type, store: (value) => (value === undefined ? null : store(value)), read: optionally(read) };
 }
 
 /** Stores a name as a number. */
 function coded<Name extends string>(codes: Readonly<Record<Name, number>>, read: (code: unknown) => Name): Kind<Name> {
-  return { store: (name) => codes[name], read };
+  return { type: 'integer', store: (name) => codes[name], read };
 }
 
 export const tokenType = coded(TOKEN_TYPE_CODES, storedTokenType);
@@ -76,7 +77,10 @@ export function columns<Row>(
   return {
     names,
     changing,
-    blobs: new Set<string>(names.filter((name) => kinds[name].isBlob)),
+    types: Object.fromEntries(pairs.map(({ name, kind }) => [name, kind.type])) as Record<
+      keyof Row & string,
+      ColumnType
+    >,
 
     /** Returns the column list of a SELECT. */
     of: (table: string) => names.map((name) => `${table}.${name}`).join(', '),

@@ -1,5 +1,5 @@
 import { MAX_KEY_VERSION } from '../../contract/application-key.ts';
-import { isDamage, Problem } from '../../core/problem.ts';
+import { decoded, Problem } from '../../core/problem.ts';
 
 // A damaged row may hold any value. These functions throw `integrity_failure` for a value that a vault never writes.
 
@@ -71,16 +71,6 @@ export function storableText(value: string): string {
 /** Returns the function that reads NULL as undefined, and other values with `read`. */
 export function optionally<Value>(read: (value: unknown) => Value): (value: unknown) => Value | undefined {
   return (value) => (value === null ? undefined : read(value));
-}
-
-/** Returns the decoded record, or undefined if a stored value is not valid. */
-export function decoded<T>(decode: () => T): T | undefined {
-  try {
-    return decode();
-  } catch (error) {
-    if (isDamage(error)) return undefined;
-    throw error;
-  }
 }
 
 /** Returns the records of the valid rows. */

@@ -1,7 +1,7 @@
 import type { EndedApplications, Removal } from '../../core/application-ports.ts';
 import type { AuditDraft, AuthorityDraft } from '../../core/audit/ports.ts';
 import { isExpired } from '../../core/is-expired.ts';
-import type { ExpiredRow, ExpiringRecords, Instant, Store } from '../../core/ports.ts';
+import type { Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
 import { Rollback } from '../rows/rollback.ts';
@@ -13,6 +13,7 @@ import { applicationRows } from './tables/application-rows.ts';
 import { auditRows } from './tables/audit-rows.ts';
 import { changeRow } from './tables/change-row.ts';
 import { containerSets } from './tables/container-sets.ts';
+import { expiredRows } from './tables/expired-rows.ts';
 import { keyRotation } from './tables/key-rotation.ts';
 import { replyRows } from './tables/reply-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
@@ -57,34 +58,25 @@ export function sqliteStore(session: Session): FileStore {
   const sets = containerSets(connection);
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
-  const rotation = keyRotation(connection, { tenants, tokens, changes, keys });
+  const rotation = keyRotation(connection, tenants);
+  const expired = expiredRows(connection);
   const inspection = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
   const lists = tokenLists(connection, tenants, sets);
   const replies = replyRows(connection, tenants);
 
-  /** Writes the entry and the reply of a change, in the change's transaction. */
-  function record(audit: AuditDraft): void {
-    audits.append(audit);
+  /** Writes the entry and the reply in the change's transaction, if the change was made. Returns `changed`. */
+  function audited(changed: boolean, audit: AuditDraft | AuthorityDraft | undefined): boolean {
+    if (!changed || audit === undefined) return changed;
+    audits.append('sealed' in audit ? audit : audits.placed(audit));
     replies.insert(audit);
-  }
-
-  /** Writes the entry and the reply of a change of authority. */
-  function recordAuthority(audit: AuthorityDraft): void {
-    audits.appendAuthority(audit);
-    replies.insert(audit);
-  }
-
-  /** Writes the entry and the reply only if the change was made. Returns `changed`. */
-  function audited(changed: boolean, audit: AuthorityDraft | undefined): boolean {
-    if (changed && audit !== undefined) recordAuthority(audit);
-    return changed;
+    return true;
   }
 
   /** Writes the entry of removed applications and keys, and removes the replies to the applications. */
   function recordEnd(tenantId: string, ended: EndedApplications, removal: Removal): void {
-    audits.appendAuthority(removal.entry(ended));
+    audited(true, removal.entry(ended));
     replies.removeOf(
       tenantId,
       ended.applications.map(({ id }) => id),
@@ -111,18 +103,6 @@ export function sqliteStore(session: Session): FileStore {
     const record = tenant === undefined ? undefined : tokens.findPresented(tenantId, tenant, id);
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
-
-  const expired: {
-    readonly [Table in keyof ExpiringRecords]: (
-      now: Instant,
-      limit: number,
-      skipped: ReadonlySet<number>,
-    ) => readonly ExpiredRow<ExpiringRecords[Table]>[];
-  } = {
-    token: changes.findExpired,
-    application: applications.findExpired,
-    application_key: keys.findExpired,
-  };
 
   const followAudit = (first: number, limit: number) => audits.read(first - 1, limit);
 
@@ -155,7 +135,7 @@ export function sqliteStore(session: Session): FileStore {
         tenants.insert(tenant, tenantKeys);
         applications.insert(application);
         keys.insert(key);
-        audits.appendAuthority(audit);
+        audited(true, audit);
       }),
     findTenant: (id) => session.read(() => tenants.findWithKeys(id)),
     listTenantIds: () => session.read(() => tenants.listIds()),
@@ -168,7 +148,7 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => {
         applications.insert(application, minting);
         if (key !== undefined) keys.insert(key);
-        recordAuthority(audit);
+        audited(true, audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
     findApplications: (filter, page, now) => session.read(() => applications.page(filter, page, now)),
@@ -204,7 +184,7 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => {
         replies.requireFree(audit);
         const result = changes.insert(token, indexes, options);
-        if (result.outcome === 'inserted') record(audit);
+        audited(result.outcome === 'inserted', audit);
         return result;
       }),
     insertTokens: (tokens, now, audit) =>
@@ -212,7 +192,7 @@ export function sqliteStore(session: Session): FileStore {
         replies.requireFree(audit);
         const obstacles = changes.insertAll(tokens, now);
         if (obstacles.length > 0) throw new Rollback(obstacles);
-        record(audit);
+        audited(true, audit);
         return obstacles;
       }),
     findToken: (tenantId, id, now) =>
@@ -227,21 +207,13 @@ export function sqliteStore(session: Session): FileStore {
     scanTokens: (...query) => session.read(() => lists.scanTokens(...query)),
     findDuplicate: (...query) => session.read(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
-      session.write('removed', () => {
-        const changed = changes.replace(token, indexes, revision, now);
-        if (changed) record(audit);
-        return changed;
-      }),
+      session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),
     deleteToken: (tombstone, expectedRevision, audit) =>
-      session.write('removed', () => {
-        const changed = changes.delete(tombstone, expectedRevision);
-        if (changed) audits.append(audit);
-        return changed;
-      }),
+      session.write('removed', () => audited(changes.delete(tombstone, expectedRevision), audit)),
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
 
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
-    appendAuthority: (draft) => session.write('added', () => audits.appendAuthority(draft)),
+    appendAuthority: (draft) => session.write('added', () => audits.append(audits.placed(draft))),
     // Callers read right after this, on the same snapshot: for SQLite, locking and unlocking the file takes longer than
     // finding a row.
     followAudit: (...query) => session.read(() => followAudit(...query), true),
@@ -291,12 +263,8 @@ export function sqliteStore(session: Session): FileStore {
       session.write('added', () => audited(rotation.addKey(tenantId, key), audit)),
     removeTenantKey: (tenantId, keyId, audit) => destroy(() => audited(rotation.removeKey(tenantId, keyId), audit)),
     countStale: (...query) => session.read(() => rotation.countStale(...query)),
-    findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),
-    findStaleApplications: (...query) => session.read(() => rotation.staleApplications(...query)),
-    findStaleReplies: (tenantId, { key_id }, limit) => session.read(() => replies.findStale(tenantId, key_id, limit)),
-    findStaleApplicationKeys: (...query) => session.read(() => rotation.staleKeys(...query)),
-    resealApplicationKeys: (...resealed) => session.write('removed', () => rotation.resealKeys(...resealed)),
-    resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
+    resealApplicationKeys: (...resealed) => session.write('removed', () => keys.reseal(...resealed)),
+    resealTokens: (...resealed) => session.write('removed', () => changes.reseal(...resealed)),
     resealReplies: (tenantId, resealed) => session.write('removed', () => replies.reseal(tenantId, resealed)),
     async removeAllTokens(tenantId, keyIds, entries) {
       const removed = await session.write('removed', () => {
@@ -306,7 +274,7 @@ export function sqliteStore(session: Session): FileStore {
         const count = tenants.empty(tenant);
         audits.append(entry);
         for (const keyId of keyIds) {
-          if (rotation.removeKey(tenantId, keyId)) audits.appendAuthority(entries.keyRemoved(keyId));
+          if (rotation.removeKey(tenantId, keyId)) audited(true, entries.keyRemoved(keyId));
         }
         return count;
       });

@@ -2,22 +2,14 @@ import { BrokenAudit } from '../../core/audit/walk-audit.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finding } from '../../core/key-holder-ports.ts';
 import type { Instant } from '../../core/ports.ts';
-import { isDamage } from '../../core/problem.ts';
+import { isDamage, unlessDamaged } from '../../core/problem.ts';
 import { openTenant } from '../../core/tenants/tenant-codec.ts';
 import { brokenFinding, type Comparison, compareRecords } from '../../history/compare-records.ts';
 import type { LogParts } from '../../history/read-log.ts';
 import type { KeyHolder } from '../key-holder.ts';
 import type { Progress } from '../keys/rotate-tenant.ts';
-import {
-  checkApplicationRow,
-  checkKeyRow,
-  checkReplyRow,
-  checkTokenRow,
-  checkTombstoneRow,
-  type KeysFrom,
-} from './check-row.ts';
+import { CHECKED_TABLES, checkRow } from './check-row.ts';
 import { rowsOf } from './rows-of.ts';
-import { unlessDamaged } from './unless-damaged.ts';
 
 /** The number of rows in one read, unless the caller chooses another. */
 const PAGE = 200;
@@ -93,29 +85,17 @@ export async function checkVault(
       if ((await unlessDamaged(() => openTenant(opened, tenant.id, tenant))) === undefined) {
         findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
-      const keysFrom: KeysFrom = new Map();
-      for await (const row of rowsOf(store, 'application', tenant.id, pageRows, yieldToLoop)) {
-        checked.applications += 1;
-        done += 1;
-        if (row.record !== undefined) onRecord(row.record.created_at);
-        findings.push(...(await checkApplicationRow(opened, row, keysFrom)));
-      }
-      for await (const row of rowsOf(store, 'application_key', tenant.id, pageRows, yieldToLoop)) {
-        done += 1;
-        findings.push(...(await checkKeyRow(opened, row, keysFrom)));
-      }
-      for await (const row of rowsOf(store, 'token', tenant.id, pageRows, report)) {
-        checked.tokens += 1;
-        done += 1;
-        if (row.record !== undefined) onRecord(row.record.created_at);
-        findings.push(...(await checkTokenRow(opened, row)));
-      }
-      for await (const row of rowsOf(store, 'tombstone', tenant.id, pageRows)) {
-        findings.push(...(await checkTombstoneRow(keyring, row)));
-      }
-      for await (const row of rowsOf(store, 'reply', tenant.id, pageRows, report)) {
-        done += 1;
-        findings.push(...(await checkReplyRow(opened, row)));
+      const rowKeys = { vault: keyring, tenant: opened, keysFrom: new Map() };
+      for (const table of CHECKED_TABLES) {
+        const afterPage = table === 'token' || table === 'reply' ? report : undefined;
+        for await (const row of rowsOf(store, table, tenant.id, pageRows, afterPage)) {
+          if (table !== 'tombstone') done += 1;
+          if (table === 'application') checked.applications += 1;
+          if (table === 'token') checked.tokens += 1;
+          const { record } = row;
+          if (record !== undefined && (table === 'application' || table === 'token')) onRecord(record.created_at);
+          findings.push(...(await checkRow(rowKeys, table, row)));
+        }
       }
     }
   }

@@ -1,4 +1,4 @@
-import type { InspectedRecords } from '../../core/key-holder-ports.ts';
+import type { InspectedRecords, InspectedRow } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 
@@ -10,15 +10,24 @@ export async function* rowsOf<Table extends keyof InspectedRecords>(
   pageRows: number,
   afterPage: () => Promise<void> | void = () => undefined,
 ) {
-  let after = '';
-  for (;;) {
-    const rows = await store.inspectRows(table, tenantId, after, pageRows);
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows: readonly InspectedRow<InspectedRecords[Table]>[] = await store.inspectRows(
+      table,
+      tenantId,
+      after,
+      pageRows,
+    );
     yield* rows;
     await afterPage();
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    // A corrupt index could return the same page forever.
-    if (Buffer.compare(Buffer.from(last.id), Buffer.from(after)) <= 0) throw new Problem('integrity_failure');
-    after = last.id;
+    after = lastId(rows, after);
   }
+}
+
+/** Returns the last id of a page, after which the next one begins; undefined at the end. */
+export function lastId(rows: readonly InspectedRow<unknown>[], after: string): string | undefined {
+  const last = rows.at(-1)?.id;
+  if (last === undefined) return undefined;
+  // A corrupt index could return the same page forever.
+  if (Buffer.compare(Buffer.from(last), Buffer.from(after)) <= 0) throw new Problem('integrity_failure');
+  return last;
 }

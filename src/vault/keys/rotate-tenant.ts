@@ -4,7 +4,7 @@ import { checkApplicationKey, sealApplicationKey } from '../../core/applications
 import type { AuthorityDraft } from '../../core/audit/ports.ts';
 import { untilSwapped } from '../../core/compare-and-swap.ts';
 import { parseJson } from '../../core/json/parse.ts';
-import type { ResealedToken, StaleTokens } from '../../core/key-holder-ports.ts';
+import type { InspectedRecords, ResealedToken } from '../../core/key-holder-ports.ts';
 import type {
   ApplicationRecord,
   Store,
@@ -15,20 +15,19 @@ import type {
 } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { openReply, resealReply } from '../../core/reply-codec.ts';
-import type { StoredReply } from '../../core/reply-ports.ts';
 import { openTenant, sealTenant } from '../../core/tenants/tenant-codec.ts';
 import { recordColumns } from '../../core/tokens/clear-columns.ts';
 import { derive } from '../../core/tokens/derive.ts';
 import { openPresented, openToken, sealToken } from '../../core/tokens/token-codec.ts';
-import { rowsOf } from '../checks/rows-of.ts';
+import { lastId } from '../checks/rows-of.ts';
 import type { KeyHolder } from '../key-holder.ts';
 import { findSoundTenant } from '../tenants/find-sound-tenant.ts';
 import { changeAuthority } from './change-authority.ts';
 
 /** The number of records that one transaction reseals. Other processes wait for it for a few milliseconds. */
 const BATCH = 50;
-/** The number of rows that are opened between two pauses. */
-const CHECKED_AT_ONCE = 50;
+/** The maximum number of sealed bytes in a transaction, unless one token has more. */
+const BATCH_BYTES = 1024 * 1024;
 
 export interface RotationParts extends KeyHolder {
   /** Awaited between two batches, so that other users of the store go first. */
@@ -88,7 +87,6 @@ export async function rotateTenant(
     progress(resealed, Math.max(total, resealed));
     await parts.yieldToLoop?.();
   }
-  await requireReadable(parts, tenantId, keyring, removeTokens === undefined);
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   const replaced = keys.map(({ key_id }) => key_id).filter((id) => !current.has(id));
   const keyRemoved = (id: number) => keyEvent(audit, 'removeTenantKey', tenantId, id);
@@ -96,38 +94,6 @@ export async function rotateTenant(
   else
     for (const id of replaced) await changeAuthority(parts, () => store.removeTenantKey(tenantId, id, keyRemoved(id)));
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
-}
-
-/**
- * Rejects with `integrity_failure` if a record cannot be decrypted. A damaged row may name a newer key than the one
- * that seals it: nobody could repair it after that key is destroyed.
- */
-async function requireReadable(
-  { store, yieldToLoop }: RotationParts,
-  tenantId: string,
-  keyring: TenantKeyring,
-  hasTokens: boolean,
-): Promise<void> {
-  const readable = {
-    application: (record: ApplicationRecord) => openApplication(keyring, record.id, record),
-    application_key: (record: ApplicationKeyRecord) => checkApplicationKey(keyring, record),
-    reply: (record: StoredReply) => openReply(keyring, record),
-    ...(hasTokens && {
-      token: (record: TokenRecord) => openPresented(keyring, record.id, record, recordColumns(record)),
-    }),
-  };
-  for (const [table, open] of Object.entries(readable)) {
-    for await (const { record } of rowsOf(
-      store,
-      table as keyof typeof readable,
-      tenantId,
-      CHECKED_AT_ONCE,
-      yieldToLoop,
-    )) {
-      if (record === undefined) throw new Problem('integrity_failure');
-      (open as (record: unknown) => unknown)(record);
-    }
-  }
 }
 
 /** Adds a key, unless the tenant has one of this purpose that is newer than those `before`. */
@@ -162,67 +128,102 @@ function keyEvent(
   return audit.draftAuthority({ action, status: 200, tenant_id, revision: key_id, entities: [] });
 }
 
-/** Reseals all records under older keys. Yields the number of resealed records after each batch. */
+type ResealedTable = Exclude<keyof InspectedRecords, 'tombstone'>;
+
+/**
+ * Reseals all records under older keys. Yields the number of resealed records of each batch. Opens all other records: a
+ * damaged row may name a newer key than the one that seals it, and nobody could repair it after that key is destroyed.
+ * Throws `integrity_failure` if a record cannot be decrypted.
+ */
 async function* resealAll(
   store: Store,
   keyring: TenantKeyring,
   tenantId: string,
   hasTokens: boolean,
 ): AsyncGenerator<number> {
-  for (let after = hasTokens ? '' : undefined; after !== undefined; ) {
-    const { tokens, next }: StaleTokens = await store.findStaleTokens(tenantId, keyring.keyIds, after, BATCH);
-    const changes = [];
-    for (const token of tokens) changes.push(await resealToken(keyring, token));
-    yield changes.length === 0 ? 0 : await store.resealTokens(tenantId, changes);
-    after = next;
+  const { key_id, index_key_id } = keyring.keyIds;
+
+  /**
+   * Reads a page again until it has no record under older keys. `reseal` skips records that another process has changed
+   * meanwhile: they have the new key. Throws `integrity_failure` if a page keeps them: an index of a damaged store may
+   * lack their rows.
+   */
+  async function* resealTable<Table extends ResealedTable>(
+    table: Table,
+    open: (record: InspectedRecords[Table]) => unknown,
+    reseal: (stale: readonly InspectedRecords[Table][]) => Promise<number>,
+  ): AsyncGenerator<number> {
+    let failed = 0;
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const rows = await store.inspectRows(table, tenantId, after, BATCH);
+      const stale: InspectedRecords[Table][] = [];
+      for (const { record } of rows) {
+        if (record === undefined) throw new Problem('integrity_failure');
+        const hasOldIndexes = 'index_key_id' in record && record.index_key_id < index_key_id;
+        if (record.key_id < key_id || hasOldIndexes) stale.push(record);
+        else open(record);
+      }
+      let done = 0;
+      for (const batch of batchesOf(stale)) {
+        const resealed = await reseal(batch);
+        done += resealed;
+        yield resealed;
+      }
+      failed = done < stale.length ? failed + 1 : 0;
+      if (failed === MAX_FAILED) throw new Problem('integrity_failure');
+      if (stale.length === 0) yield 0;
+      if (failed === 0) after = lastId(rows, after);
+    }
   }
-  yield* untilNone(
-    () => store.findStaleApplications(tenantId, keyring.keyIds, BATCH),
+
+  if (hasTokens) {
+    const open = (token: TokenRecord) => openPresented(keyring, token.id, token, recordColumns(token));
+    yield* resealTable('token', open, async (tokens) => {
+      const changes: ResealedToken[] = [];
+      for (const token of tokens) changes.push(await resealToken(keyring, token));
+      return store.resealTokens(tenantId, changes);
+    });
+  }
+  yield* resealTable(
+    'application',
+    (application) => openApplication(keyring, application.id, application),
     (applications) => resealApplications(store, keyring, applications),
   );
-  yield* untilNone(
-    () => store.findStaleReplies(tenantId, keyring.keyIds, BATCH),
+  yield* resealTable(
+    'reply',
+    (reply) => openReply(keyring, reply),
     (replies) => {
       const changes = replies.map((before) => ({ before, after: resealReply(keyring, before) }));
       return store.resealReplies(tenantId, changes);
     },
   );
-  yield* untilNone(
-    () => store.findStaleApplicationKeys(tenantId, keyring.keyIds, BATCH),
-    (keys) => {
-      const resealed = keys.map((key) => sealApplicationKey(keyring, key, checkApplicationKey(keyring, key)));
-      return store.resealApplicationKeys(tenantId, resealed);
-    },
-  );
-  yield* untilNone(
-    async () => {
-      const found = await store.findTenant(tenantId);
-      return found === undefined || found.tenant.key_id === keyring.keyIds.key_id ? [] : [found.tenant];
-    },
-    ([tenant]) => resealTenant(store, keyring, tenant as TenantRecord),
-  );
+  const openKey = (key: ApplicationKeyRecord) => checkApplicationKey(keyring, key);
+  yield* resealTable('application_key', openKey, (keys) => {
+    const resealed = keys.map((key) => sealApplicationKey(keyring, key, openKey(key)));
+    return store.resealApplicationKeys(tenantId, resealed);
+  });
+  yield await untilSwapped(async () => {
+    const tenant = (await store.findTenant(tenantId))?.tenant;
+    if (tenant === undefined || tenant.key_id === key_id) return 0;
+    return (await resealTenant(store, keyring, tenant)) ? 1 : undefined;
+  });
 }
 
-/**
- * Reseals batches until `find` finds none, and yields the number of resealed records of each. Throws
- * `integrity_failure` if a batch comes back although nothing changed: an index of a damaged store may lack its rows.
- */
-async function* untilNone<T>(
-  find: () => Promise<readonly T[]>,
-  reseal: (batch: readonly T[]) => Promise<number>,
-): AsyncGenerator<number> {
-  let failed = 0;
-  for (;;) {
-    const batch = await find();
-    if (batch.length === 0) return;
-    const done = await reseal(batch);
-    failed = done === 0 ? failed + 1 : 0;
-    if (failed === MAX_FAILED) throw new Problem('integrity_failure');
-    yield done;
+/** Splits the records of a page into batches of at most a few megabytes. */
+function* batchesOf<Found extends object>(records: readonly Found[]): Generator<readonly Found[]> {
+  let batch: Found[] = [];
+  let bytes = 0;
+  for (const record of records) {
+    batch.push(record);
+    if ('full' in record) bytes += (record.full as Uint8Array).length;
+    if (bytes <= BATCH_BYTES) continue;
+    yield batch;
+    [batch, bytes] = [[], 0];
   }
+  if (batch.length > 0) yield batch;
 }
 
-/** The number of batches in a row of which other processes may change all records first. */
+/** The number of reads of a page of which other processes may change a record each time. */
 const MAX_FAILED = 20;
 
 /**
@@ -241,9 +242,9 @@ async function resealApplications(
   return (await Promise.all(swapped)).filter(Boolean).length;
 }
 
-async function resealTenant(store: Store, keyring: TenantKeyring, tenant: TenantRecord): Promise<number> {
+async function resealTenant(store: Store, keyring: TenantKeyring, tenant: TenantRecord): Promise<boolean> {
   const { record, details } = openTenant(keyring, tenant.id, tenant);
-  return (await store.replaceTenant(sealTenant(keyring, record, details).record, record.revision, undefined)) ? 1 : 0;
+  return store.replaceTenant(sealTenant(keyring, record, details).record, record.revision, undefined);
 }
 
 /**

@@ -1,6 +1,5 @@
-import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { encodeDigest } from '../../core/audit/digest.ts';
-import type { AuditHead, AuthorityDraft } from '../../core/audit/ports.ts';
+import type { AuditHead } from '../../core/audit/ports.ts';
 import { createSums, NO_RECORDS, NO_SUMS, type TenantSums } from '../../core/audit/sums.ts';
 import { BrokenAudit, openRow, problemOf, walkAudit } from '../../core/audit/walk-audit.ts';
 import { Fault } from '../../core/fault.ts';
@@ -86,15 +85,6 @@ async function accept(
     throw error instanceof BrokenAudit ? prunedMeanwhile(error) : error;
   }
   await follower.follow();
-  const draftOf = ({ authority, tokens }: TenantSums): AuthorityDraft => {
-    const entities = [authority, tokens].map(encodeDigest);
-    return audit.draftAuthority({
-      action: 'acceptTenant',
-      status: 200,
-      tenant_id: tenantId,
-      entities,
-    } satisfies AuditEvent);
-  };
   await store.appendAuthority({
     from: () => end.sequence,
     sealBehind(rows) {
@@ -102,7 +92,9 @@ async function accept(
       if (first?.sequence !== end.sequence) throw new Problem('write_conflict');
       const sums = sumsFrom(read.sumsOf(tenantId));
       for (const row of others) for (const positioned of openRow(keyring, row)) sums.apply(positioned);
-      const draft = draftOf(sums.sumsOf(tenantId));
+      const { authority, tokens } = sums.sumsOf(tenantId);
+      const entities = [authority, tokens].map(encodeDigest);
+      const draft = audit.draftAuthority({ action: 'acceptTenant', status: 200, tenant_id: tenantId, entities });
       return draft.sealBehind(rows.filter(({ sequence }) => sequence >= draft.from()));
     },
   });

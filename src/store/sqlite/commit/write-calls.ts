@@ -53,12 +53,12 @@ function object<T extends object>(members: { readonly [Name in keyof T]-?: Argum
 }
 
 /** Encodes a tenant's record, column by column. */
-function record<Row extends { readonly tenant_id: string }>({ names, blobs }: Columns): Argument<Row> {
-  const columns = names.map((name) => [name, blobs.has(name) ? bytes : cell()]);
+function record<Row extends { readonly tenant_id: string }>({ types }: Columns): Argument<Row> {
+  const columns = Object.entries(types).map(([name, type]) => [name, type === 'bytes' ? bytes : cell()]);
   return object<Row>(Object.fromEntries([['tenant_id', text], ...columns]));
 }
 
-type Columns = Pick<typeof TOKEN_ROW | typeof TOMBSTONE | typeof REPLY_ROW, 'names' | 'blobs'>;
+type Columns = Pick<typeof TOKEN_ROW | typeof TOMBSTONE | typeof REPLY_ROW, 'types'>;
 
 const blinds = listOf(bytes);
 

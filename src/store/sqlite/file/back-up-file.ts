@@ -13,24 +13,7 @@ import { sqliteCode } from './sqlite-error.ts';
 /** Matches the errors of the file that is read: damage and locks. All other errors concern the file that is written. */
 const OF_THE_SOURCE = /^SQLITE_(CORRUPT|NOTADB|BUSY|IOERR_READ|IOERR_SHORT_READ)/;
 
-/**
- * Writes one consistent state of an open database to a new file of mode 0600, while others read and write it. `verify`
- * checks the copy before it gets its name; if it throws, no copy remains. Never changes an existing file.
- */
-export async function backUpFile(
-  connection: Connection,
-  target: string,
-  verify?: (copy: string) => Promise<void>,
-  placing?: Placing,
-): Promise<void> {
-  const build = async (building: string) => {
-    await copyInto(connection, building);
-    await verify?.(building);
-  };
-  await placeFile(target, build, placing);
-}
-
-/** Copies an open database to an empty file, without its free pages. */
+/** Copies one consistent state of an open database to an empty file, without its free pages. */
 export async function copyInto(connection: Connection, building: string): Promise<void> {
   try {
     await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
@@ -39,7 +22,11 @@ export async function copyInto(connection: Connection, building: string): Promis
   }
 }
 
-/** Backs up the vault `file`, which this or another process may have open, as `backUpFile` does. */
+/**
+ * Writes one consistent state of the vault `file` to a new file of mode 0600, while this or another process reads and
+ * writes it. `verify` checks the copy before it gets its name; if it throws, no copy remains. Never changes an existing
+ * file.
+ */
 export async function backUpVaultFile(
   file: string,
   target: string,
@@ -50,7 +37,11 @@ export async function backUpVaultFile(
     await retryBusy(() => setPragmas(connection)).catch(async (error: unknown) => {
       throw await fileFaultOf(file, error);
     });
-    await backUpFile(connection, target, verify, placing);
+    const build = async (building: string) => {
+      await copyInto(connection, building);
+      await verify(building);
+    };
+    await placeFile(target, build, placing);
   });
 }
 

@@ -3,12 +3,12 @@ import { Fault } from '../../../core/fault.ts';
 import { copyBytes } from '../../../paths/copy-bytes.ts';
 import { ownerOfVaultFile } from '../../../paths/create-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
-import { backUpFile } from './back-up-file.ts';
+import { copyInto } from './back-up-file.ts';
 import { openAlone, replaceUnusedFile } from './compact-file.ts';
 import { withConnection } from './connect.ts';
 import { selectNumber } from './driver.ts';
 import { readHeader } from './header-table.ts';
-import { removeDrafts } from './place-file.ts';
+import { placeFile, removeDrafts } from './place-file.ts';
 import { fileFaultOf } from './probe-disk.ts';
 
 const LABEL = 'copy';
@@ -23,7 +23,8 @@ export async function copyUnusedFile(file: string, target: string, replace: bool
   try {
     // The vault is locked, so no other process copies it. Drafts with this label belong to killed processes.
     await removeDrafts(dirname(target), { label: LABEL, minAgeMs: 0 });
-    await backUpFile(connection, target, undefined, { replace, owner: ownerOfVaultFile(target), label: LABEL });
+    const placing = { replace, owner: ownerOfVaultFile(target), label: LABEL };
+    await placeFile(target, (building) => copyInto(connection, building), placing);
   } finally {
     connection.close();
   }

@@ -1,19 +1,10 @@
-import { MAX_KEY_VERSION } from '../../../contract/application-key.ts';
 import type { Finding } from '../../../core/key-holder-ports.ts';
 import { nameOf } from '../../rows/container-sets.ts';
-import { LAST_DAY, LAST_INSTANT, LAST_MONTH, MAX_ROW } from '../../rows/stored-value.ts';
+import { checksOf, recordChecks } from '../../rows/record-checks.ts';
+import { LAST_INSTANT, LAST_MONTH, MAX_ROW } from '../../rows/stored-value.ts';
 import { splitBlinds } from '../tables/token-index.ts';
 import { type Connection, selectNumber } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
-
-/** A check of one table. `sql` selects the ids of wrong rows; `what` describes the damage. */
-interface Check {
-  readonly table: string;
-  readonly what: string;
-  readonly sql: string;
-}
-
-const DAY_MS = 86_400_000;
 
 /** Returns an SQL expression for the text of a UUID. */
 const UUID = (column: string) => {
@@ -25,159 +16,85 @@ const UUID = (column: string) => {
 const TENANT = (column: string) =>
   `coalesce((SELECT ${UUID('id')} FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
-const CHECKS: readonly Check[] = [
-  ...[
-    'tenant_key',
-    'application',
-    'application_key',
-    'token',
-    'token_index',
-    'container_set',
-    'tombstone',
-    'reply',
-    'counter',
-  ].map((table) => ({
-    table,
-    what: 'belongs to a tenant that does not exist',
-    sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)
-      ${table === 'counter' ? `AND NOT (${FILE_ROW})` : ''}`,
-  })),
-  ...['tenant', 'application', 'application_key', 'token', 'reply'].map((table) => ({
-    table,
-    what: 'has a row number that the vault never assigns',
-    sql: `SELECT 'number ' || ${table} AS id FROM ${table} WHERE ${table} NOT BETWEEN 1 AND ${MAX_ROW}`,
-  })),
-  {
-    table: 'audit',
-    what: 'has a number that the vault never assigns',
-    sql: `SELECT CAST(sequence AS TEXT) AS id FROM audit WHERE sequence NOT BETWEEN 0 AND ${MAX_ROW}`,
-  },
-  {
-    table: 'sqlite_sequence',
-    what: 'has a number that no tenant has had',
-    sql: `SELECT name AS id FROM sqlite_sequence WHERE (name = 'tenant' AND typeof(seq) = 'integer'
+/** The tables whose rows belong to a tenant, except `counter`. */
+const OWNED = [
+  'tenant_key',
+  'application',
+  'application_key',
+  'token',
+  'token_index',
+  'container_set',
+  'tombstone',
+  'reply',
+];
+
+const CHECKS = [
+  ...recordChecks('', OWNED, UUID),
+  ...['tenant', 'application', 'application_key', 'token', 'reply'].flatMap((table) =>
+    checksOf(table, {
+      'has a row number that the vault never assigns': `
+        SELECT 'number ' || ${table} FROM ${table} WHERE ${table} NOT BETWEEN 1 AND ${MAX_ROW}`,
+    }),
+  ),
+  ...checksOf('sqlite_sequence', {
+    'has a number that no tenant has had': `
+      SELECT name FROM sqlite_sequence WHERE (name = 'tenant' AND typeof(seq) = 'integer'
         AND seq BETWEEN (SELECT ifnull(max(tenant), 0) FROM tenant) AND ${MAX_ROW}) IS NOT 1
       UNION ALL SELECT 'tenant' WHERE EXISTS (SELECT 1 FROM tenant) AND NOT EXISTS (SELECT 1 FROM sqlite_sequence)`,
-  },
-  {
-    table: 'counter',
-    what: 'the note of the last sweep is missing',
-    sql: `SELECT '' AS id WHERE NOT EXISTS (SELECT 1 FROM counter WHERE ${FILE_ROW})`,
-  },
-  {
-    table: 'counter',
-    what: 'the note of the last sweep is not valid',
-    sql: `SELECT '' AS id FROM counter WHERE ${FILE_ROW} AND (count <> 0 OR at NOT BETWEEN 0 AND ${LAST_INSTANT})`,
-  },
-  {
-    table: 'counter',
-    what: 'has an impossible count',
-    sql: `SELECT ${TENANT('tenant')} || iif(type = 0, ' month ' || month, ' type ' || type) AS id FROM counter
+  }),
+  ...checksOf('counter', {
+    'belongs to a tenant that does not exist': `
+      SELECT DISTINCT 'tenant ' || tenant FROM counter
+      WHERE tenant NOT IN (SELECT tenant FROM tenant) AND NOT (${FILE_ROW})`,
+    'the note of the last sweep is missing': `SELECT '' WHERE NOT EXISTS (SELECT 1 FROM counter WHERE ${FILE_ROW})`,
+    'the note of the last sweep is not valid': `
+      SELECT '' FROM counter WHERE ${FILE_ROW} AND (count <> 0 OR at NOT BETWEEN 0 AND ${LAST_INSTANT})`,
+    'has an impossible count': `
+      SELECT ${TENANT('tenant')} || iif(type = 0, ' month ' || month, ' type ' || type) FROM counter
       WHERE count NOT BETWEEN 0 AND ${MAX_ROW}`,
-  },
-  {
-    table: 'application',
-    what: 'was created by an application that no longer exists',
-    sql: `SELECT ${UUID('a.id')} AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
-      (SELECT 1 FROM application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
-  },
-  {
-    table: 'application',
-    what: 'was created with an API key that no longer exists',
-    sql: `SELECT ${UUID('a.id')} AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
-      (SELECT 1 FROM application_key k WHERE k.tenant = a.tenant AND k.id = a.parent_key_id)`,
-  },
-  {
-    table: 'application',
-    what: 'has counted fewer API keys than it has had',
-    sql: `SELECT ${UUID('a.id')} AS id FROM application a WHERE a.key_version <
-      (SELECT max(version) FROM application_key k WHERE k.tenant = a.tenant AND k.application_id = a.id)`,
-  },
-  {
-    table: 'application',
-    what: 'has an impossible number of API keys',
-    sql: `SELECT ${UUID('id')} AS id FROM application WHERE key_version NOT BETWEEN 0 AND ${MAX_KEY_VERSION - 1}`,
-  },
-  {
-    table: 'application_key',
-    what: 'belongs to an application that does not exist',
-    sql: `SELECT ${UUID('k.id')} AS id FROM application_key k WHERE NOT EXISTS
-      (SELECT 1 FROM application a WHERE a.tenant = k.tenant AND a.id = k.application_id)`,
-  },
-  {
-    table: 'application_key',
-    what: 'was last used before it was created',
-    sql: `SELECT ${UUID('id')} AS id FROM application_key
-      WHERE last_used_day <> 0 AND last_used_day < created_at / ${DAY_MS}`,
-  },
-  {
-    table: 'application_key',
-    what: 'was last used on an impossible day',
-    sql: `SELECT ${UUID('id')} AS id FROM application_key WHERE last_used_day NOT BETWEEN 0 AND ${LAST_DAY}`,
-  },
-  {
-    table: 'token',
-    what: 'was last used in an impossible month',
-    sql: `SELECT id FROM token WHERE active_month NOT BETWEEN 0 AND ${LAST_MONTH}`,
-  },
-  {
-    table: 'token',
-    what: 'is a token and a tombstone at once',
-    sql: 'SELECT t.id FROM token t JOIN tombstone b ON b.tenant = t.tenant AND b.id = t.id',
-  },
-  {
-    table: 'token',
-    what: 'has no valid list of blind indexes',
-    sql: `SELECT id FROM token WHERE length(blinds) < ${BLIND_LENGTH} OR length(blinds) % ${BLIND_LENGTH} <> 0`,
-  },
-  {
-    table: 'token',
-    what: 'is in a container set that does not exist',
-    sql: `SELECT id FROM token
+  }),
+  ...checksOf('token', {
+    'was last used in an impossible month': `
+      SELECT id FROM token WHERE active_month NOT BETWEEN 0 AND ${LAST_MONTH}`,
+    'is a token and a tombstone at once': `
+      SELECT t.id FROM token t JOIN tombstone b ON b.tenant = t.tenant AND b.id = t.id`,
+    'has no valid list of blind indexes': `
+      SELECT id FROM token WHERE length(blinds) < ${BLIND_LENGTH} OR length(blinds) % ${BLIND_LENGTH} <> 0`,
+    'is in a container set that does not exist': `
+      SELECT id FROM token
       WHERE set_number > 0 AND (tenant, set_number) NOT IN (SELECT tenant, number FROM container_set)`,
-  },
-  {
-    table: 'token_index',
-    what: 'an index entry leads to no token',
-    sql: `SELECT lower(hex(i.blind)) AS id FROM token_index i LEFT JOIN token t ON t.token = i.token
+  }),
+  ...checksOf('token_index', {
+    'an index entry leads to no token': `
+      SELECT lower(hex(i.blind)) FROM token_index i LEFT JOIN token t ON t.token = i.token
       WHERE t.token IS NULL OR t.tenant <> i.tenant OR t.set_number <> i.set_number OR t.created_at <> i.created_at`,
-  },
-  {
-    table: 'container_set',
-    what: 'is a container set without tokens',
-    sql: `SELECT DISTINCT lower(hex(s.name)) AS id FROM container_set s
+  }),
+  ...checksOf('container_set', {
+    'is a container set without tokens': `
+      SELECT DISTINCT lower(hex(s.name)) FROM container_set s
       WHERE CASE number WHEN 0 THEN NOT EXISTS (SELECT 1 FROM token_index i WHERE i.tenant = s.tenant AND i.blind = s.name)
         ELSE NOT EXISTS (SELECT 1 FROM token t WHERE t.tenant = s.tenant AND t.set_number = s.number) END`,
-  },
-  {
-    table: 'audit_index',
-    what: 'names rows beyond its own end or beyond the end of the audit',
-    sql: `SELECT '' AS id WHERE (SELECT max(sequence) FROM audit_index WHERE blind <> x'') >
+  }),
+  ...checksOf('audit_index', {
+    'names rows beyond its own end or beyond the end of the audit': `
+      SELECT '' WHERE (SELECT max(sequence) FROM audit_index WHERE blind <> x'') >
         (SELECT coalesce(max(sequence), 0) FROM audit_index WHERE blind = x'')
       OR (SELECT max(sequence) FROM audit_index) > (SELECT coalesce(max(sequence), 0) FROM audit)
       OR (SELECT count(*) FROM audit_index WHERE blind = x'') > 1`,
-  },
-  {
-    table: 'audit_index',
-    what: 'names audit rows that were removed',
-    sql: `SELECT '' AS id
-      WHERE (SELECT min(sequence) FROM audit_index WHERE blind <> x'') < (SELECT min(sequence) FROM audit)`,
-  },
-  {
-    table: 'counter',
-    what: 'the last creation time of a type differs from that of its last token',
-    sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id
+    'names audit rows that were removed': `
+      SELECT '' WHERE (SELECT min(sequence) FROM audit_index WHERE blind <> x'') < (SELECT min(sequence) FROM audit)`,
+  }),
+  ...checksOf('counter', {
+    'the last creation time of a type differs from that of its last token': `
+      SELECT ${TENANT('c.tenant')} || ' type ' || c.type
       FROM (SELECT tenant, type, max(at) AS at FROM counter WHERE type <> 0 GROUP BY 1, 2) c WHERE c.at IS NOT max(
       coalesce((SELECT max(created_at) FROM token t WHERE t.tenant = c.tenant AND t.type = c.type), 0),
       coalesce((SELECT max(created_at) FROM tombstone b WHERE b.tenant = c.tenant AND b.type = c.type), 0))`,
-  },
-  {
-    table: 'counter',
-    what: 'the counter of a month is lower than the number of its tokens',
-    sql: `SELECT ${TENANT('t.tenant')} || ' month ' || t.active_month AS id FROM token t
+    'the counter of a month is lower than the number of its tokens': `
+      SELECT ${TENANT('t.tenant')} || ' month ' || t.active_month FROM token t
       GROUP BY t.tenant, t.active_month HAVING count(*) > coalesce(
         (SELECT sum(count) FROM counter a WHERE a.tenant = t.tenant AND a.type = 0 AND a.month = t.active_month), 0)`,
-  },
+  }),
 ];
 
 interface TokenRow extends Readonly<Record<'token' | 'tenant' | 'set_number' | 'created_at', number>> {
@@ -199,8 +116,8 @@ export function inspectTables(connection: Connection): readonly Finding[] {
   const damage = structure.map((row) => row.integrity_check).filter((text) => text !== 'ok');
   const findings: Finding[] = damage.map((what) => ({ table: 'file', id: '', what }));
   for (const { table, what, sql } of CHECKS) {
-    const rows = connection.prepare<[], { readonly id: string }>(sql).all();
-    findings.push(...rows.map(({ id }) => ({ table, id, what })));
+    const ids = connection.prepare<[], string>(sql).pluck().all();
+    findings.push(...ids.map((id) => ({ table, id, what })));
   }
   return [...findings, ...inspectCounters(connection), ...inspectSets(connection), ...inspectIndex(connection)];
 }

@@ -1,12 +1,11 @@
 import type { ApplicationKeyRecord, Removal } from '../../../core/application-ports.ts';
 import type { AuthorityScan, EndedRecord } from '../../../core/audit/ports.ts';
-import type { ExpiredRow, Instant } from '../../../core/ports.ts';
+import type { Instant } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationKeyColumns, applicationKeyColumns } from '../../rows/record-columns.ts';
 import { readable } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidOfHex, uuidText } from './uuid-bytes.ts';
 
@@ -85,14 +84,8 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
   const everyOf = rows<[number, Buffer | null], ApplicationKeyRow>(
     `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.application_id = +?`,
   );
-  const expired = rows<[number, string, number], ApplicationKeyRow & { readonly row: number }>(
-    expiredRows('application_key', APPLICATION_KEY_ROW.of('e')),
-  );
   const mark = rows<[number, number, Buffer | null, number]>(
     'UPDATE application_key SET last_used_day = ? WHERE tenant = +? AND id = +? AND last_used_day < ?',
-  );
-  const staleRows = rows<[number, number, number], ApplicationKeyRow>(
-    `${SELECT_APPLICATION_KEY} WHERE k.tenant = +? AND k.key_id < ? LIMIT +?`,
   );
   const resealRow = rows<unknown[]>(
     `UPDATE application_key SET ${APPLICATION_KEY_ROW.assigned()} WHERE tenant = +? AND id = +?`,
@@ -167,25 +160,20 @@ export function applicationKeyRows(connection: Connection, tenants: TenantRows) 
       });
     },
 
-    findExpired: (
-      now: Instant,
-      limit: number,
-      skipped: ReadonlySet<number>,
-    ): readonly ExpiredRow<ApplicationKeyRecord>[] =>
-      toExpired(expired().all(now, JSON.stringify([...skipped]), limit), toApplicationKeyRecord),
-
     markUsed(tenantId: string, ids: readonly string[], day: number): void {
       const tenant = tenants.find(tenantId);
       if (tenant !== undefined) for (const id of ids) mark().run(day, tenant, uuidKey(id), day);
     },
 
-    stale(tenant: number, keyId: number, limit: number): readonly ApplicationKeyRecord[] {
-      return staleRows().all(tenant, keyId, limit).map(toApplicationKeyRecord);
-    },
-
-    reseal(tenant: number, record: ApplicationKeyRecord): boolean {
-      tenants.requireNewestKeys(tenant, record);
-      return resealRow().run(...APPLICATION_KEY_ROW.changes(record), tenant, uuidKey(record.id)).changes === 1;
+    /** Returns the number of resealed keys. */
+    reseal(tenantId: string, resealed: readonly ApplicationKeyRecord[]): number {
+      const tenant = tenants.find(tenantId);
+      if (tenant === undefined) return 0;
+      const replaced = resealed.filter((record) => {
+        tenants.requireNewestKeys(tenant, record);
+        return resealRow().run(...APPLICATION_KEY_ROW.changes(record), tenant, uuidKey(record.id)).changes === 1;
+      });
+      return replaced.length;
     },
   };
 }

@@ -5,7 +5,7 @@ import type {
   Minting,
   Removal,
 } from '../../../core/application-ports.ts';
-import type { ApplicationRecord, ExpiredRow, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
+import type { ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
@@ -14,7 +14,6 @@ import { readable } from '../../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationKeyRows, everyRow, revisionsOf } from './application-key-rows.ts';
-import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -53,9 +52,6 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
   );
   const children = rows<[number, Buffer | null], ApplicationRow>(
     `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.parent_id = +?`,
-  );
-  const expired = rows<[number, string, number], ApplicationRow & { readonly row: number }>(
-    expiredRows('application', APPLICATION_ROW.of('e')),
   );
   const everyRevision = value<[], string | null>(everyRow('application'));
   /** Removes applications with their keys, and returns both. */
@@ -164,13 +160,6 @@ export function applicationRows(connection: Connection, tenants: TenantRows, key
       const ended = end(tenant, childrenOf(tenant, applicationId, removal, id), removal.isGenuine);
       return { ...ended, keys: [own, ...ended.keys] };
     },
-
-    findExpired: (
-      now: Instant,
-      limit: number,
-      skipped: ReadonlySet<number>,
-    ): readonly ExpiredRow<ApplicationRecord>[] =>
-      toExpired(expired().all(now, JSON.stringify([...skipped]), limit), toApplicationRecord),
   };
 }
 

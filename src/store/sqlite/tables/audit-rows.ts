@@ -93,10 +93,8 @@ export function auditRows(connection: Connection) {
 
     append,
 
-    /** Appends the row of a change of authority, which it seals at its position. */
-    appendAuthority(draft: AuthorityDraft): void {
-      append(draft.sealBehind(read(draft.from() - 1, ALL)));
-    },
+    /** Seals the row of a change of authority at its position. */
+    placed: (draft: AuthorityDraft): SealedRow => draft.sealBehind(read(draft.from() - 1, ALL)),
 
     /** Returns the last row, even a damaged one. */
     end() {

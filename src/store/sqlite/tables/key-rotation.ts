@@ -1,14 +1,8 @@
-import type { ApplicationKeyRecord } from '../../../core/application-ports.ts';
-import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/key-holder-ports.ts';
-import type { ApplicationRecord, KeyIds, VaultHeader, WrappedKey } from '../../../core/ports.ts';
-import { staleBatch, WALKED_AT_ONCE } from '../../rows/stale-batch.ts';
+import type { KeysOfTenant } from '../../../core/key-holder-ports.ts';
+import type { KeyIds, VaultHeader, WrappedKey } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { readHeader, writeHeader } from '../file/header-table.ts';
-import type { ApplicationKeyRows } from './application-key-rows.ts';
-import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import type { TokenChanges } from './token-changes.ts';
-import type { TokenRows } from './token-rows.ts';
 
 /** Key ids only grow, so a row under an older key has a lower key id. */
 const IS_STALE = '(key_id < @key_id OR index_key_id < @index_key_id)';
@@ -17,24 +11,9 @@ interface StaleQuery extends KeyIds {
   readonly tenant: number;
 }
 
-/** The functions for the rows that a rotation seals again. */
-interface RotatedRows {
-  readonly tenants: TenantRows;
-  readonly tokens: TokenRows;
-  readonly changes: TokenChanges;
-  readonly keys: ApplicationKeyRows;
-}
-
 /** Returns the reads and writes of `vault keys`. All are synchronous; writes need a transaction. */
-export function keyRotation(connection: Connection, { tenants, tokens, changes, keys }: RotatedRows) {
-  const { rows, value, lists } = statements(connection);
-  const walk = lists<[StaleQuery & { readonly after: string }], readonly unknown[]>(
-    `SELECT id, ${IS_STALE}, length(presented) + length(full) FROM token INDEXED BY token_id
-     WHERE tenant = +@tenant AND id > @after ORDER BY id LIMIT ${WALKED_AT_ONCE}`,
-  );
-  const staleApplications = rows<[number, number, number], ApplicationRow>(
-    `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.key_id < ? LIMIT +?`,
-  );
+export function keyRotation(connection: Connection, tenants: TenantRows) {
+  const { rows, value } = statements(connection);
   const countStale = value<[StaleQuery], number>(
     `SELECT (SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +@tenant AND type > 0 AND ${IS_STALE})
            + (SELECT count(*) FROM application WHERE tenant = +@tenant AND key_id < @key_id)
@@ -107,34 +86,6 @@ export function keyRotation(connection: Connection, { tenants, tokens, changes, 
     countStale(tenantId: string, { key_id, index_key_id }: KeyIds): number {
       const tenant = tenants.find(tenantId);
       return tenant === undefined ? 0 : (countStale().get({ tenant, key_id, index_key_id }) ?? 0);
-    },
-
-    staleTokens(tenantId: string, { key_id, index_key_id }: KeyIds, after: string, limit: number): StaleTokens {
-      const tenant = tenants.find(tenantId);
-      if (tenant === undefined) return { tokens: [] };
-      const { ids, next } = staleBatch(walk().all({ tenant, key_id, index_key_id, after }), limit);
-      return { tokens: ids.flatMap((id) => tokens.find(tenantId, tenant, id)?.record ?? []), next };
-    },
-
-    staleApplications(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationRecord[] {
-      const tenant = tenants.find(tenantId);
-      return tenant === undefined ? [] : staleApplications().all(tenant, key_id, limit).map(toApplicationRecord);
-    },
-
-    staleKeys(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationKeyRecord[] {
-      const tenant = tenants.find(tenantId);
-      return tenant === undefined ? [] : keys.stale(tenant, key_id, limit);
-    },
-
-    resealKeys(tenantId: string, resealed: readonly ApplicationKeyRecord[]): number {
-      const tenant = tenants.find(tenantId);
-      return tenant === undefined ? 0 : resealed.filter((key) => keys.reseal(tenant, key)).length;
-    },
-
-    reseal(tenantId: string, resealed: readonly ResealedToken[]): number {
-      const tenant = tenants.find(tenantId);
-      if (tenant === undefined) return 0;
-      return resealed.filter((change) => changes.reseal(tenantId, tenant, change)).length;
     },
   };
 }

@@ -31,9 +31,6 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     'DELETE FROM reply WHERE reply IN (SELECT reply FROM reply WHERE created_at <= ? LIMIT +?)',
   );
 
-  const stale = rows<[number, number, number], ReplyRow>(
-    `SELECT ${REPLY_ROW.of('reply')} FROM reply WHERE tenant = +? AND key_id < ? LIMIT +?`,
-  );
   const resealRow = rows<[number, Uint8Array, number, Buffer | null, Uint8Array, number]>(
     `UPDATE reply SET key_id = ?, sealed = ?
      WHERE tenant = +? AND application_id = +? AND key_hash = +? AND key_id = +?`,
@@ -79,14 +76,6 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     removeOf(tenantId: string, applicationIds: readonly string[]): void {
       const tenant = tenants.need(tenantId);
       for (const id of applicationIds) removeByApplication().run(tenant, uuidKey(id));
-    },
-
-    /** Returns at most `limit` replies that are sealed under older data keys. */
-    findStale(tenantId: string, keyId: number, limit: number): readonly StoredReply[] {
-      const tenant = tenants.find(tenantId);
-      if (tenant === undefined) return [];
-      const found = stale().all(tenant, keyId, limit);
-      return found.map((row) => REPLY_ROW.read(row, { tenant_id: tenantId }));
     },
 
     /** Replaces the replies that are still those that were read. Returns their number. */

@@ -1,8 +1,9 @@
 import type { EndedRecord } from '../../../core/audit/ports.ts';
 import type { InspectedRecords, InspectedRow } from '../../../core/key-holder-ports.ts';
 import type { Tombstone } from '../../../core/ports.ts';
+import { decoded } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
-import { decoded, storedBytes, storedText } from '../../rows/stored-value.ts';
+import { storedBytes, storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationKeyRow, SELECT_APPLICATION_KEY, toApplicationKeyRecord } from './application-key-rows.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';

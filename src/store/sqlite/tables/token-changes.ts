@@ -1,24 +1,14 @@
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
 import { isExpired } from '../../../core/is-expired.ts';
 import type { ResealedToken } from '../../../core/key-holder-ports.ts';
-import type { ExpiredRow, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
-import { TOKEN_ROW } from '../../rows/record-columns.ts';
+import type { Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
-import { expiredRows, toExpired } from './expired-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
 import type { KnownEntries, TokenIndex } from './token-index.ts';
-import {
-  type StoredToken,
-  TOMBSTONE,
-  type TokenEntries,
-  type TokenRow,
-  type TokenRows,
-  toStoredToken,
-} from './token-rows.ts';
-import { uuidText } from './uuid-bytes.ts';
+import { type StoredToken, TOMBSTONE, type TokenEntries, type TokenRows } from './token-rows.ts';
 
 interface Tables {
   readonly tenants: TenantRows;
@@ -29,8 +19,6 @@ interface Tables {
 }
 
 /** The changes to a token that touch several tables. All are synchronous and need a transaction. */
-export type TokenChanges = ReturnType<typeof tokenChanges>;
-
 export function tokenChanges(connection: Connection, { tenants, tokens, sets, index, counts }: Tables) {
   const { rows, value } = statements(connection);
   const oldest = value<[number, Uint8Array, number, number, string], number>(
@@ -44,9 +32,6 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
            OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`,
   );
   const insertTombstone = rows<unknown[]>(TOMBSTONE.insertInto('tombstone', 'tenant'));
-  const expired = rows<[number, string, number], TokenRow & { readonly row: number; readonly tenant_id: Buffer }>(
-    expiredRows('token', `e.token, blinds, set_number, ${TOKEN_ROW.of('e')}`),
-  );
 
   function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
     let found: TokenRecord | undefined;
@@ -91,6 +76,19 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
     index.remove({ tenant, token, created_at: record.created_at }, stored);
     counts.removed(tenant, record);
     insertTombstone().run(...TOMBSTONE.values(tombstone), tenant);
+  }
+
+  /**
+   * Stores a token that was sealed again under newer keys. Returns false if the token has changed since it was read.
+   */
+  function resealOne(tenantId: string, tenant: number, { before, after, indexes }: ResealedToken): boolean {
+    const stored = tokens.find(tenantId, tenant, before.id);
+    if (stored === undefined || stored.record.revision !== before.revision) return false;
+    if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
+    tenants.requireNewestKeys(tenant, after);
+    const entries = indexes === undefined ? stored : index.entriesOf(tenant, indexes, new Map());
+    replaceRow(tenant, stored, after, entries);
+    return true;
   }
 
   return {
@@ -151,17 +149,11 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
       return true;
     },
 
-    /**
-     * Stores a token that was sealed again under newer keys. Returns false if the token has changed since it was read.
-     */
-    reseal(tenantId: string, tenant: number, { before, after, indexes }: ResealedToken): boolean {
-      const stored = tokens.find(tenantId, tenant, before.id);
-      if (stored === undefined || stored.record.revision !== before.revision) return false;
-      if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
-      tenants.requireNewestKeys(tenant, after);
-      const entries = indexes === undefined ? stored : index.entriesOf(tenant, indexes, new Map());
-      replaceRow(tenant, stored, after, entries);
-      return true;
+    /** Stores the tokens that were sealed again and have not changed since. Returns their number. */
+    reseal(tenantId: string, resealed: readonly ResealedToken[]): number {
+      const tenant = tenants.find(tenantId);
+      if (tenant === undefined) return 0;
+      return resealed.filter((change) => resealOne(tenantId, tenant, change)).length;
     },
 
     delete(tombstone: Tombstone, expectedRevision: number): boolean {
@@ -171,12 +163,6 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
       remove(tenant, stored, tombstone);
       return true;
     },
-
-    findExpired: (now: Instant, limit: number, skipped: ReadonlySet<number>): readonly ExpiredRow<TokenRecord>[] =>
-      toExpired(
-        expired().all(now, JSON.stringify([...skipped]), limit),
-        (row) => toStoredToken(uuidText(row.tenant_id), row).record,
-      ),
   };
 }
 

@@ -63,4 +63,4 @@ export function uuidOfHex(text: string, at = 0): string {
 }
 
 /** UUIDs in columns of bytes. */
-export const uuid: Kind<string> = { store: uuidBytes, read: uuidText };
+export const uuid: Kind<string> = { type: 'uuid', store: uuidBytes, read: uuidText };
