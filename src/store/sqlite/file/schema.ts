@@ -45,7 +45,7 @@ export const BLIND_LENGTH = 16;
  * - `audit_index` finds the rows of the audit by a keyed hash of the caller and of the records. It is written later than
  *   the audit; the row with an empty `blind` has the last sequence that it covers.
  * - `reply` holds what a retry of a change with an idempotency key needs, for 24 hours. `sealed` is bound to the other
- *   columns. `reply_stale` finds the replies that a rotation must seal again.
+ *   columns. `reply_stale` counts the replies that a rotation must seal again.
  * - `key_id` and `index_key_id` are the tenant's keys of a row. A rotation walks the tokens and reseals those under
  *   older keys. A key without tokens in `counter` can be destroyed.
  */
