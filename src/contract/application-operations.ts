@@ -9,14 +9,10 @@ import { EXPLAIN_ACCESS, EXPLANATION } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
 import { MEASURE_REACH, REACH } from './reach.ts';
+import { object } from './schema.ts';
 
 /** The path parameters of an operation on one application. */
-export const APPLICATION_PARAMS = {
-  type: 'object',
-  required: ['id'],
-  additionalProperties: false,
-  properties: { id: { ...ENTITY_ID, description: 'The id of the application.' } },
-} as const;
+export const APPLICATION_PARAMS = object(['id'], { id: { ...ENTITY_ID, description: 'The id of the application.' } });
 
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
 

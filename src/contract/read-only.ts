@@ -4,10 +4,10 @@ import type { Schema } from './schema.ts';
  * Returns these members of a resource for the body of its update, where they are read-only: a resource can be sent back
  * as it was read.
  */
-export function readOnly<Properties extends Readonly<Record<string, Schema>>, Name extends keyof Properties>(
-  properties: Properties,
-  names: readonly Name[],
-) {
+export function readOnly<
+  Properties extends Readonly<Record<string, Schema>>,
+  const Names extends readonly (keyof Properties)[],
+>(properties: Properties, names: Names) {
   const members = names.map((name) => {
     const { description = '' } = properties[name] as Schema;
     return [
@@ -16,5 +16,5 @@ export function readOnly<Properties extends Readonly<Record<string, Schema>>, Na
     ];
   });
   // The cast is safe: each of the names is a member, and each member gets the mark.
-  return Object.fromEntries(members) as { readonly [N in Name]: Properties[N] & { readonly readOnly: true } };
+  return Object.fromEntries(members) as { readonly [N in Names[number]]: Properties[N] & { readonly readOnly: true } };
 }

@@ -35,6 +35,20 @@ export interface Schema {
   readonly readOnly?: true;
 }
 
+/** Returns the schema of an object with no other members than these. */
+export function object<
+  const Properties extends Readonly<Record<string, Schema>>,
+  const Required extends readonly (keyof Properties)[],
+>(required: Required, properties: Properties) {
+  const schema = { type: 'object', ...(required.length > 0 && { required }), additionalProperties: false, properties };
+  return schema as {
+    readonly type: 'object';
+    readonly required: Required;
+    readonly additionalProperties: false;
+    readonly properties: Properties;
+  };
+}
+
 type RequiredKeys<S> = S extends { readonly required: readonly (infer K)[] } ? K : never;
 
 type InferProperties<P, Required> = {
