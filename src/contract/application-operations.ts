@@ -33,7 +33,6 @@ export const APPLICATION_OPERATIONS = {
     status: 201,
     summary: 'Create an application',
     audit: { code: 'ac', effect: ['application', 'upsert'] },
-    conflicts: [],
     cli: {
       command: ['apps', 'create'],
       flags: APPLICATION_FLAGS,
@@ -58,7 +57,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'List applications',
     audit: { code: 'al', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
@@ -79,7 +77,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get the application of the calling key',
     audit: { code: 'ak', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'whoami'],
       columns: APPLICATION_COLUMNS,
@@ -96,7 +93,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get an application',
     audit: { code: 'ag', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'get'],
       arguments: ['id'],
@@ -114,7 +110,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Explain what an application sees',
     audit: { code: 'ax', effect: 'none', entity: 'token' },
-    conflicts: [],
     cli: {
       command: ['apps', 'explain'],
       arguments: ['application_id'],
@@ -138,7 +133,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Count the tokens that an application reads',
     audit: { code: 'am', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'explain'],
       sharing: { with: 'explainAccess', flag: 'token', isAbsent: true },

@@ -1,6 +1,6 @@
 import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
 import { PAGE_QUERY, PAGINATION } from './page.ts';
-import { API_KEY, CHANGES, ENTITY_ID, NAME, OWN_TENANT_ID, TIME } from './patterns.ts';
+import { API_KEY, CHANGE_NAMES, CHANGES, ENTITY_ID, NAME, OWN_TENANT_ID, TIME } from './patterns.ts';
 import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
 import { readOnly } from './read-only.ts';
 import { type Infer, object } from './schema.ts';
@@ -83,16 +83,7 @@ export const UPDATE_APPLICATION = object(['name'], {
   },
   rules: RULES,
   can_create_expiring_applications: CAN_CREATE_EXPIRING,
-  ...readOnly(APPLICATION.properties, [
-    'id',
-    'tenant_id',
-    'type',
-    'created_by',
-    'created_at',
-    'modified_by',
-    'modified_at',
-    'expires_at',
-  ]),
+  ...readOnly(APPLICATION.properties, ['id', 'tenant_id', 'type', ...CHANGE_NAMES, 'expires_at']),
   expiring_applications: { type: 'integer', minimum: 0, description: 'Read-only: ignored.', readOnly: true },
 });
 

@@ -106,7 +106,6 @@ export const LOG_OPERATIONS = {
     status: 200,
     summary: 'List the audit log of the tenant',
     audit: { code: 'll', effect: 'none', denialsOnly: true },
-    conflicts: [],
     cli: {
       command: ['audit', 'list'],
       flags: { actor_id: 'actor', entity_id: 'entity', start_date: 'since', end_date: 'until', size: 'limit' },

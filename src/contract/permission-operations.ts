@@ -32,7 +32,6 @@ export const PERMISSION_OPERATIONS = {
     status: 200,
     summary: 'List permissions',
     audit: { code: 'pl', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'permissions'],
       columns: ['type', 'application_types', 'description'],

@@ -1,4 +1,4 @@
-import { CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
+import { CHANGE_NAMES, CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
 import { readOnly } from './read-only.ts';
 import { type Infer, object } from './schema.ts';
 
@@ -25,7 +25,7 @@ export const TENANT = object(['id', 'owner_id', 'name', 'settings'], {
 export const UPDATE_TENANT = object(['name'], {
   name: { ...NAME, description: 'The display name of the tenant.' },
   settings: { ...TENANT_SETTINGS, description: 'The new settings; unchanged by default.' },
-  ...readOnly(TENANT.properties, ['id', 'owner_id', 'created_by', 'created_at', 'modified_by', 'modified_at']),
+  ...readOnly(TENANT.properties, ['id', 'owner_id', ...CHANGE_NAMES]),
 });
 
 export type Tenant = Infer<typeof TENANT>;

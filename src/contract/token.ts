@@ -1,5 +1,5 @@
 import { CURSOR_PAGINATION, CURSOR_QUERY, ORDER, PAGE_QUERY, PAGINATION } from './page.ts';
-import { CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { CHANGE_NAMES, CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 import { readOnly } from './read-only.ts';
 import { type Infer, object } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
@@ -166,16 +166,7 @@ export const UPDATE_TOKEN = object([], {
     type: ['string', 'null'],
     description: `${EXPIRES_AT.description} null removes the expiry.`,
   },
-  ...readOnly(TOKEN.properties, [
-    'id',
-    'type',
-    'tenant_id',
-    'fingerprint',
-    'created_by',
-    'created_at',
-    'modified_by',
-    'modified_at',
-  ]),
+  ...readOnly(TOKEN.properties, ['id', 'type', 'tenant_id', 'fingerprint', ...CHANGE_NAMES]),
 });
 
 /** An upper limit for the transform of a read. */
