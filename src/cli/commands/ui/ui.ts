@@ -7,7 +7,8 @@ import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../credential/prompt.ts';
 import { readCredential } from '../../credential/read-credential.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
-import { report, reportProblem } from '../../exit/report-failure.ts';
+import { accepted } from '../../exit/refused-reply.ts';
+import { report } from '../../exit/report-failure.ts';
 import { withoutForeign } from '../../flags/foreign-variables.ts';
 import {
   type Environment,
@@ -92,7 +93,7 @@ async function showConsole(
     for (const { apiKey } of apiKeys.length > 0 ? apiKeys : [{ apiKey: undefined }]) {
       const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
       // Without a key, any reply shows that the vault works.
-      if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
+      if (apiKey !== undefined) accepted(reply);
     }
     let stop: () => void = () => undefined;
     const untilStopped = createStopper((request) => {
