@@ -9,7 +9,7 @@ import { asObject, objectOf } from '../output/result-view.ts';
 const RESERVED_BYTES = 256;
 
 /** The path of the key in a result: in an application, or in a tenant with its first application. */
-export type KeyMember = 'key' | 'application.key';
+type KeyMember = 'key' | 'application.key';
 
 /**
  * Resolves to the result of `work`. With a path, reserves a file before the key exists, as `reserveFile` does, and moves

@@ -9,12 +9,18 @@ import {
   isSwitchedOn,
   type KeyOutFlags,
 } from '../flags/global-flags.ts';
-import { withColumns } from './choose-columns.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
-import { chooseFormat, type Format, KEY_PATHS, type RenderOptions, type ResultView } from './result-view.ts';
-import { parsePath, selectField } from './select-field.ts';
+import {
+  chooseFormat,
+  type Format,
+  itemSchema,
+  KEY_PATHS,
+  type RenderOptions,
+  type ResultView,
+} from './result-view.ts';
+import { findUnknown, parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
 /**
@@ -80,6 +86,28 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
     shown,
     write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text),
   };
+}
+
+/** Matches a column of `--columns`: a path, whose quoted names may contain commas. */
+const COLUMN = /(?:\["[^"]*"\]|[^,])+/g;
+
+/**
+ * Returns the view of a result with the columns of `--columns`. Throws the fault `usage`, before a request is sent, for a
+ * column that no result can have.
+ */
+function withColumns(view: ResultView, typed: string): ResultView {
+  const schema = itemSchema(view);
+  if (schema === undefined) throw new Fault('usage', '--columns: there is no result to print');
+  const known = Object.keys(schema.properties ?? {});
+  if (known.length === 0) throw new Fault('usage', '--columns: the result has no columns', { hint: 'use -o json' });
+  const columns = (typed.match(COLUMN) ?? ['']).map((column) => column.trim());
+  for (const column of columns) {
+    if (findUnknown(schema, parsePath(column, '--columns')) === undefined) continue;
+    throw new Fault('usage', `--columns: there is no column ${column}`, {
+      hint: `the columns are ${known.join(', ')}`,
+    });
+  }
+  return { ...view, columns, rest: false, areChosen: true };
 }
 
 /** Returns the format of a result. A typed `--columns` overrides a format of the environment that has no columns. */
