@@ -26,7 +26,7 @@ import {
   type OperationFlags,
   typedFlags,
 } from '../flags/global-flags.ts';
-import { chooseTarget, locationOf, openTarget, type Target } from '../flags/target.ts';
+import { chooseTarget, openTarget, type Target } from '../flags/target.ts';
 import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
@@ -74,7 +74,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const apiKey = await keyFor(line, target);
   // A form is long: ask for the passphrase first, and find out whether it is right.
   const credential =
-    target.kind !== 'remote' && isForm(row, typed) ? await readCredential(locationOf(target), flags, env) : undefined;
+    target.url === undefined && isForm(row, typed) ? await readCredential(target, flags, env) : undefined;
   const input = await complete(id, row, typed);
   const calls = (await assembleCalls(id, input)).map((one) => ({ ...one, apiKey }));
   const [call] = calls;
@@ -143,7 +143,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
  */
 async function keyFor({ row, flags, env }: Line, target: Target): Promise<string | undefined> {
   const apiKey =
-    row.cli.keyHolder && target.kind !== 'remote' ? await findApiKey(flags, env) : await readApiKey(flags, env);
+    row.cli.keyHolder && target.url === undefined ? await findApiKey(flags, env) : await readApiKey(flags, env);
   const flag = (['tenant', 'archive'] as const).find((name) => flags[name] !== undefined);
   if (!row.cli.keyHolder || flag === undefined || apiKey === undefined) return apiKey;
   throw new Fault('usage', `--${flag} works only without an API key, which reads the log of its own tenant`, {
@@ -165,7 +165,7 @@ async function openClient(
   apiKey: string | undefined,
   { all, many, credential }: Use,
 ): Promise<Client> {
-  if (apiKey !== undefined || target.kind === 'remote') {
+  if (apiKey !== undefined || target.url !== undefined) {
     return openTarget(target, flags, env, many ? 'many' : 'one', { credential });
   }
   return (await import('./open-holder.ts')).openHolder(target, flags, env, all);

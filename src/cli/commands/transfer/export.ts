@@ -7,7 +7,7 @@ import { accepted } from '../../exit/refused-reply.ts';
 import { outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
 import { FLAGS, flag, oneShot } from '../../flags/global-flags.ts';
-import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
+import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { pagesOf } from '../../operation/list-all.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { itemsOf } from '../../output/result-view.ts';
@@ -91,7 +91,7 @@ async function exportTokens(command: CommandLine): Promise<object | undefined> {
 
 async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
   const target = chooseTarget(flags, env);
-  if (target.kind === 'remote') {
+  if (target.url !== undefined) {
     if (masked) {
       throw new Fault(
         'usage',
@@ -103,11 +103,10 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
     const client = await openTarget(target, flags, env, 'many');
     return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
-  const location = locationOf(target);
-  const credential = await readCredential(location, flags, env);
+  const credential = await readCredential(target, flags, env);
   const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
-  const opened = await openTokenExport({ ...location, credential, tenantId: tenant, view });
+  const opened = await openTokenExport({ ...target, credential, tenantId: tenant, view });
   return {
     view,
     pages(onTotal) {

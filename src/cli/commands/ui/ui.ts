@@ -20,7 +20,7 @@ import {
   VAULT_FLAGS,
 } from '../../flags/global-flags.ts';
 import { parseDuration, parseWhole } from '../../flags/quantities.ts';
-import { chooseTarget, daemonAt, locationOf, openTarget, type Target } from '../../flags/target.ts';
+import { chooseTarget, daemonAt, openTarget, type Target } from '../../flags/target.ts';
 import { VERSION } from '../../help/version.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { namedProfile } from '../../profiles/with-profile.ts';
@@ -84,10 +84,10 @@ async function showConsole(
   const target = chooseTarget(flags, env);
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
   const dev =
-    target.kind === 'remote'
+    target.url !== undefined
       ? (await import('../../../client/remote.ts')).devSender(await daemonAt(target.url, flags, env))
       : undefined;
-  const credential = target.kind === 'remote' ? undefined : await readCredential(locationOf(target), flags, env);
+  const credential = target.url !== undefined ? undefined : await readCredential(target, flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
   try {
     for (const { apiKey } of apiKeys.length > 0 ? apiKeys : [{ apiKey: undefined }]) {
@@ -126,7 +126,7 @@ async function showConsole(
         commands: consoleCommands(target, apiKeys, flags, env),
       },
       holder:
-        target.kind === 'direct' && credential !== undefined
+        target.file !== undefined && credential !== undefined
           ? holderCommands(
               target.file,
               async () => structuredClone(credential),
@@ -172,8 +172,7 @@ async function showConsole(
 
 /** Returns the name of a vault for the page: a URL without secrets, or a path. */
 function nameOf(target: Target): string {
-  if (target.kind === 'remote') return target.url;
-  return target.kind === 'store' ? target.store.url.shown : target.file;
+  return target.url !== undefined ? target.url : (target.file ?? target.store.url.shown);
 }
 
 /** Asks whether the browser that shows `number` may use the console. Resolves to the answer; rejects on Ctrl-C. */
