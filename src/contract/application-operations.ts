@@ -5,10 +5,9 @@ import {
   LIST_APPLICATIONS_QUERY,
   UPDATE_APPLICATION,
 } from './application.ts';
-import { EXPLAIN_ACCESS, EXPLANATION } from './explanation.ts';
+import { EXPLAIN_ACCESS, EXPLANATION, MEASURE_REACH, REACH } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
-import { MEASURE_REACH, REACH } from './reach.ts';
 import { object } from './schema.ts';
 
 /** The path parameters of an operation on one application. */

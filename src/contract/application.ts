@@ -2,8 +2,7 @@ import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
 import { PAGE_QUERY, PAGINATION } from './page.ts';
 import { API_KEY, CHANGE_NAMES, CHANGES, ENTITY_ID, NAME, OWN_TENANT_ID, TIME } from './patterns.ts';
 import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
-import { readOnly } from './read-only.ts';
-import { type Infer, object } from './schema.ts';
+import { type Infer, object, readOnly } from './schema.ts';
 
 const TYPE = {
   enum: Object.keys(APPLICATION_TYPES) as ApplicationType[],

@@ -1,6 +1,5 @@
 import { CHANGE_NAMES, CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
-import { readOnly } from './read-only.ts';
-import { type Infer, object } from './schema.ts';
+import { type Infer, object, readOnly } from './schema.ts';
 
 /** Tenant Settings (§2.7). Booleans are strings. */
 export const TENANT_SETTINGS = {

@@ -1,7 +1,6 @@
 import { CURSOR_PAGINATION, CURSOR_QUERY, ORDER, PAGE_QUERY, PAGINATION } from './page.ts';
 import { CHANGE_NAMES, CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
-import { readOnly } from './read-only.ts';
-import { type Infer, object } from './schema.ts';
+import { type Infer, object, readOnly } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
 const TYPE = {
