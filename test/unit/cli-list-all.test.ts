@@ -49,11 +49,10 @@ async function printAll(
   const written: string[] = [];
   const noted: string[] = [];
   const field = options.field === undefined ? undefined : parsePath(options.field);
-  const showing = { format, field, quiet: options.quiet ?? false };
+  const showing = { format, field, quiet: options.quiet ?? false, colour: false };
   const printer = createItemPrinter(
     view,
     showing,
-    { colour: false },
     async (text) => void written.push(text),
     (text) => void noted.push(text),
   );
@@ -70,8 +69,7 @@ describe('list --follow', () => {
     const noted: string[] = [];
     const printer = createItemPrinter(
       view,
-      { format: 'table', field: undefined, quiet: false, endless: true },
-      { colour: false, width },
+      { format: 'table', field: undefined, quiet: false, endless: true, colour: false, width },
       async (text) => void written.push(text),
       (text) => void noted.push(text),
     );

@@ -101,11 +101,10 @@ export async function openTarget(
       ...(calls === 'console' && { userAgent: CONSOLE_AGENT }),
     });
   }
-  const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const included = includedActiveTokens(undefined, env);
-  const credential = given.credential ?? (await readCredential(target, flags, env));
-  const options = {
-    anchor,
+  const vault = await openVaultAt(target, {
+    credential: given.credential ?? (await readCredential(target, flags, env)),
+    anchor: flagValue(flags.anchor, env, FLAGS.anchor.anchor),
     includedActiveTokens: included,
     // Wait for the audit entry to be on disk, because the command may end right after the reply.
     auditStrict: true,
@@ -113,8 +112,7 @@ export async function openTarget(
     ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
     reportError: env['VAULT_DEBUG'] === '1' ? undefined : () => undefined,
-  } satisfies Omit<Parameters<typeof openVaultAt>[1], 'credential'>;
-  const vault = await openVaultAt(target, { credential, ...options });
+  });
   const { directClient } = await import('../../client/direct.ts');
   return directClient(vault);
 }
@@ -128,8 +126,7 @@ export async function daemonAt(
   env: Environment,
 ): Promise<Pick<RemoteOptions, 'url' | 'headerPrefix' | 'ca'>> {
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-  const ca = await readTrusted(url, flags, env);
-  return { url, ...(headerPrefix !== undefined && { headerPrefix }), ...(ca !== undefined && { ca }) };
+  return { url, headerPrefix, ca: await readTrusted(url, flags, env) };
 }
 
 /** Resolves to the certificates of --ca-file, as PEM text; undefined without the flag, and for a URL without TLS. */
