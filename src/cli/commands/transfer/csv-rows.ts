@@ -160,11 +160,6 @@ function brokenCsv(line: number, error: Error): Error {
   return new Fault('invalid_data', `line ${line} of the CSV: ${what}`);
 }
 
-/** Returns the fault for a CSV without a token type. */
-function missingType(): Fault {
-  return new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
-}
-
 type ToRow = (cells: readonly string[]) => Omit<ImportRow, 'line'>;
 
 /** The reason to reject a row of a list: its cell `7` may be a number or a text. */
@@ -220,7 +215,8 @@ export async function* csvRows(
     }
     const typeColumn = typeWord?.slice('type='.length) ?? 'type';
     const typeAt = typeWord === undefined ? names.indexOf('type') : columnOf(names, 'type', typeColumn);
-    if (typeAt < 0) throw missingType();
+    if (typeAt < 0)
+      throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
     const made = new Map<string, ToRow>();
     return (cells: readonly string[]) => {
       const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);

@@ -90,11 +90,12 @@ async function showConsole(
   const credential = target.url !== undefined ? undefined : await readCredential(target, flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
   try {
-    for (const { apiKey } of apiKeys.length > 0 ? apiKeys : [{ apiKey: undefined }]) {
-      const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
-      // Without a key, any reply shows that the vault works.
-      if (apiKey !== undefined) accepted(reply);
-    }
+    // An operation that needs no permission but reads the store.
+    const ask = (apiKey: string | undefined) =>
+      client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
+    for (const { apiKey } of apiKeys) accepted(await ask(apiKey));
+    // Without a key, any reply shows that the vault works.
+    if (apiKeys.length === 0) await ask(undefined);
     let stop: () => void = () => undefined;
     const untilStopped = createStopper((request) => {
       stop = request;
@@ -106,15 +107,8 @@ async function showConsole(
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       stop();
     }, idleMs).unref();
-    // Use an operation that needs no permission but reads the store.
     const ready = async () => {
-      const { status } = await client.call({
-        operation: 'listPermissions',
-        apiKey: apiKeys[0]?.apiKey,
-        params: {},
-        query: [],
-      });
-      if (status >= 500) throw new Problem('vault_busy');
+      if ((await ask(apiKeys[0]?.apiKey)).status >= 500) throw new Problem('vault_busy');
     };
     const { console, link } = createConsoleLink({
       client,
