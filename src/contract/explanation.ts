@@ -29,7 +29,7 @@ export const DRAFT_APPLICATION = {
  * The members that name an application: an existing one, a draft, or an existing one with a draft's permissions and
  * rules.
  */
-export const ASKED_APPLICATION = {
+const ASKED_APPLICATION = {
   application_id: { ...ENTITY_ID, description: 'The id of the application.' },
   application: DRAFT_APPLICATION,
 } as const;
