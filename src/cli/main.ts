@@ -6,6 +6,7 @@ import { printHeldError, reportFailure } from './exit/report-failure.ts';
 import { checkTypedPaths } from './files/typed-paths.ts';
 import { VERSION } from './help/version.ts';
 import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
+import { useProfileErrorForm } from './profiles/with-profile.ts';
 import { createProgram, withFlagsBehind, withoutHelpWord } from './program.ts';
 
 const ignore = () => undefined;
@@ -55,7 +56,7 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
     // Commander throws after it has printed the help.
     if (isError(error) && 'exitCode' in error && error.exitCode === 0) return 0;
     // An unknown flag is found before a command reads its profile, which may ask for JSON.
-    await (await import('./profiles/profile-error-form.ts')).useProfileErrorForm(argv, process.env);
+    await useProfileErrorForm(argv, process.env);
     return reportFailure(error, process.env);
   }
 }

@@ -6,7 +6,7 @@ import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit/exit-codes.ts';
 import { factOf, reportFailure } from './exit/report-failure.ts';
 import { acceptGlobalFlags, addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
-import { HELP_LAYOUT, helpTopic, isHelpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
+import { HELP_LAYOUT, HELP_TOPICS, helpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
 import { asStarted } from './help/in-own-name.ts';
 import { VERSION } from './help/version.ts';
 import { GROUPS, HIDDEN_GROUP, NOUNS, type NounRow, nounOf, nounRow, RENAMED } from './nouns.ts';
@@ -98,7 +98,7 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   const from = all.findIndex((word) => word !== 'help');
   const words = from < 0 ? [] : all.slice(from);
   const [asked] = words;
-  if (asked !== undefined && words.length === 1 && isHelpTopic(asked)) return [TOPIC_COMMAND, asked];
+  if (asked !== undefined && words.length === 1 && HELP_TOPICS.includes(asked)) return [TOPIC_COMMAND, asked];
   const known = countKnown(words);
   return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
 }

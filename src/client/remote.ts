@@ -14,14 +14,14 @@ export interface RemoteOptions {
   /** The URL of the daemon: `http://…`, `https://…` or `unix:/path.sock`. */
   readonly url: string;
   /** The prefix of the header names. Default: `SVC`. */
-  readonly headerPrefix?: string;
+  readonly headerPrefix?: string | undefined;
   /** The timeout of one call in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
   /** Whether the client makes only one call. It then starts faster and closes the connection after the call. */
   readonly oneShot?: boolean;
   readonly userAgent?: string;
   /** The certificates to trust for `https://…` instead of Node's, as PEM text. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;

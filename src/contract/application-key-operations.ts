@@ -47,7 +47,6 @@ export const APPLICATION_KEY_OPERATIONS = {
     status: 200,
     summary: 'List the API keys of an application',
     audit: { code: 'yl', effect: 'none', entity: 'application_key' },
-    conflicts: [],
     cli: {
       command: ['apps', 'keys', 'list'],
       arguments: ['id'],
@@ -64,7 +63,6 @@ export const APPLICATION_KEY_OPERATIONS = {
     status: 200,
     summary: 'Get an API key of an application',
     audit: { code: 'yg', effect: 'none', entity: 'application_key' },
-    conflicts: [],
     cli: {
       command: ['apps', 'keys', 'get'],
       arguments: ['id', 'key_id'],

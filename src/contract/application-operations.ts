@@ -5,18 +5,13 @@ import {
   LIST_APPLICATIONS_QUERY,
   UPDATE_APPLICATION,
 } from './application.ts';
-import { EXPLAIN_ACCESS, EXPLANATION } from './explanation.ts';
+import { EXPLAIN_ACCESS, EXPLANATION, MEASURE_REACH, REACH } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
-import { MEASURE_REACH, REACH } from './reach.ts';
+import { object } from './schema.ts';
 
 /** The path parameters of an operation on one application. */
-export const APPLICATION_PARAMS = {
-  type: 'object',
-  required: ['id'],
-  additionalProperties: false,
-  properties: { id: { ...ENTITY_ID, description: 'The id of the application.' } },
-} as const;
+export const APPLICATION_PARAMS = object(['id'], { id: { ...ENTITY_ID, description: 'The id of the application.' } });
 
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
 
@@ -37,7 +32,6 @@ export const APPLICATION_OPERATIONS = {
     status: 201,
     summary: 'Create an application',
     audit: { code: 'ac', effect: ['application', 'upsert'] },
-    conflicts: [],
     cli: {
       command: ['apps', 'create'],
       flags: APPLICATION_FLAGS,
@@ -62,7 +56,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'List applications',
     audit: { code: 'al', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
@@ -83,7 +76,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get the application of the calling key',
     audit: { code: 'ak', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'whoami'],
       columns: APPLICATION_COLUMNS,
@@ -100,7 +92,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get an application',
     audit: { code: 'ag', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'get'],
       arguments: ['id'],
@@ -118,7 +109,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Explain what an application sees',
     audit: { code: 'ax', effect: 'none', entity: 'token' },
-    conflicts: [],
     cli: {
       command: ['apps', 'explain'],
       arguments: ['application_id'],
@@ -142,7 +132,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Count the tokens that an application reads',
     audit: { code: 'am', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'explain'],
       sharing: { with: 'explainAccess', flag: 'token', isAbsent: true },

@@ -1,6 +1,7 @@
 import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
 import { ENTITY_ID, NAME, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { object } from './schema.ts';
 
 /**
  * The id of a log entry: `SEQUENCE.N` as in `vault audit list`. A third number, `.K`, distinguishes the entities of one
@@ -21,21 +22,9 @@ const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'applicatio
 const DATE = { type: 'string', minLength: 1, maxLength: 64 } as const;
 
 /** A log entry: an event and one of its entities. */
-const LOG_ENTRY = {
-  type: 'object',
-  required: [
-    'id',
-    'tenant_id',
-    'actor_type',
-    'entity_type',
-    'operation',
-    'message',
-    'status',
-    'revealed',
-    'created_at',
-  ],
-  additionalProperties: false,
-  properties: {
+const LOG_ENTRY = object(
+  ['id', 'tenant_id', 'actor_type', 'entity_type', 'operation', 'message', 'status', 'revealed', 'created_at'],
+  {
     id: { ...LOG_ID, description: 'The id of the entry.' },
     tenant_id: OWN_TENANT_ID,
     actor_id: {
@@ -63,7 +52,7 @@ const LOG_ENTRY = {
     revealed: { type: 'boolean', description: 'Whether the reply showed plaintext.' },
     created_at: { ...TIME, description: 'The time of the event.' },
   },
-} as const;
+);
 
 /** The operations on the log (search-and-batches.md §7). */
 export const LOG_OPERATIONS = {
@@ -71,65 +60,52 @@ export const LOG_OPERATIONS = {
     method: 'GET',
     path: '/logs',
     permission: 'log:read',
-    query: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        entity_type: { ...ENTITY_TYPE, description: 'Only entries about entities of this type.' },
-        entity_id: {
-          ...TOKEN_OR_APPLICATION_ID,
-          description: 'Only entries about this token, application, API key or tenant.',
-        },
-        actor_id: { ...ENTITY_ID, description: 'Only calls of this application.' },
-        operation: { type: 'string', maxLength: 64, description: 'Only entries of this operation, such as getToken.' },
-        denied: {
-          type: 'boolean',
-          description: 'Only denied calls (true), or only calls that were not denied (false).',
-        },
-        start_date: { ...DATE, description: 'Only entries from this ISO 8601 date or date-time on.' },
-        end_date: { ...DATE, description: 'Only entries before this ISO 8601 date or date-time.' },
-        page: {
-          ...PAGE_QUERY.page,
-          description: 'Page number, from 1. `page` times `size` is at most 10000; `start` reaches older entries.',
-        },
-        size: PAGE_QUERY.size,
-        start: { ...CURSOR, description: 'The `next` of the previous page, for older entries.' },
-        after: { ...LOG_ID, description: 'Only entries newer than the entry with this id.' },
-        wait: {
-          type: 'integer',
-          minimum: 0,
-          maximum: 25,
-          description: 'Seconds to wait for an entry newer than `after` when there is none.',
-        },
+    query: object([], {
+      entity_type: { ...ENTITY_TYPE, description: 'Only entries about entities of this type.' },
+      entity_id: {
+        ...TOKEN_OR_APPLICATION_ID,
+        description: 'Only entries about this token, application, API key or tenant.',
       },
-    },
-    result: {
-      type: 'object',
-      required: ['pagination', 'data'],
-      additionalProperties: false,
-      properties: {
-        pagination: {
-          type: 'object',
-          description: 'The cursor of older entries.',
-          required: ['page_size'],
-          additionalProperties: false,
-          properties: {
-            page_size: PAGE_QUERY.size,
-            next: { ...CURSOR, description: 'The cursor of older entries. Absent at the end.' },
-            searched_to: {
-              ...TIME,
-              description:
-                'The time of the last entry that the search examined. Present if the search stopped before the page was full; `next` continues it.',
-            },
+      actor_id: { ...ENTITY_ID, description: 'Only calls of this application.' },
+      operation: { type: 'string', maxLength: 64, description: 'Only entries of this operation, such as getToken.' },
+      denied: {
+        type: 'boolean',
+        description: 'Only denied calls (true), or only calls that were not denied (false).',
+      },
+      start_date: { ...DATE, description: 'Only entries from this ISO 8601 date or date-time on.' },
+      end_date: { ...DATE, description: 'Only entries before this ISO 8601 date or date-time.' },
+      page: {
+        ...PAGE_QUERY.page,
+        description: 'Page number, from 1. `page` times `size` is at most 10000; `start` reaches older entries.',
+      },
+      size: PAGE_QUERY.size,
+      start: { ...CURSOR, description: 'The `next` of the previous page, for older entries.' },
+      after: { ...LOG_ID, description: 'Only entries newer than the entry with this id.' },
+      wait: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 25,
+        description: 'Seconds to wait for an entry newer than `after` when there is none.',
+      },
+    }),
+    result: object(['pagination', 'data'], {
+      pagination: {
+        description: 'The cursor of older entries.',
+        ...object(['page_size'], {
+          page_size: PAGE_QUERY.size,
+          next: { ...CURSOR, description: 'The cursor of older entries. Absent at the end.' },
+          searched_to: {
+            ...TIME,
+            description:
+              'The time of the last entry that the search examined. Present if the search stopped before the page was full; `next` continues it.',
           },
-        },
-        data: { type: 'array', items: LOG_ENTRY, description: 'The entries of the page, newest first.' },
+        }),
       },
-    },
+      data: { type: 'array', items: LOG_ENTRY, description: 'The entries of the page, newest first.' },
+    }),
     status: 200,
     summary: 'List the audit log of the tenant',
     audit: { code: 'll', effect: 'none', denialsOnly: true },
-    conflicts: [],
     cli: {
       command: ['audit', 'list'],
       flags: { actor_id: 'actor', entity_id: 'entity', start_date: 'since', end_date: 'until', size: 'limit' },

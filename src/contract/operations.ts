@@ -35,8 +35,8 @@ export interface Operation {
   /** Facts that its callers must know, in sentences, as the first lines of its documentation. */
   readonly note?: string;
   readonly audit: AuditFacts;
-  /** The problems with status 409 that the operation returns. */
-  readonly conflicts: readonly ProblemCode[];
+  /** The problems with status 409 that the operation returns. Default: none. */
+  readonly conflicts?: readonly ProblemCode[];
   readonly cli: OperationCli;
 }
 

@@ -1,3 +1,5 @@
+import { object } from './schema.ts';
+
 /** The maximum of an integer without a limit of its own: 15 digits, which a double keeps. */
 export const MAX_INTEGER = 999_999_999_999_999;
 
@@ -30,14 +32,11 @@ export const ORDER = {
 
 /** The `pagination` member of a page by cursor. */
 export const CURSOR_PAGINATION = {
-  type: 'object',
   description: 'The cursor of the next page.',
-  required: ['page_size'],
-  additionalProperties: false,
-  properties: {
+  ...object(['page_size'], {
     page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items per page.' },
     next: { type: 'string', description: 'The `start` of the next page; absent on the last one.' },
-  },
+  }),
 } as const;
 
 /** The maximum number of matches that lists count exactly. */
@@ -45,15 +44,12 @@ export const MAX_TOTAL = 100_000;
 
 /** The `pagination` member of the list envelope (§2.9). `total_pages` is 0 when nothing matches. */
 export const PAGINATION = {
-  type: 'object',
   description: 'The position of the page in the list.',
-  required: ['total_items', 'page_number', 'page_size', 'total_pages'],
-  additionalProperties: false,
-  properties: {
+  ...object(['total_items', 'page_number', 'page_size', 'total_pages'], {
     total_items: { type: 'integer', minimum: 0, description: 'The number of matches; exact up to 100,000.' },
     total_items_capped: { type: 'boolean', description: 'Present and true when more than 100,000 items match.' },
     page_number: { type: 'integer', minimum: 1, description: 'The number of this page, from 1.' },
     page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items per page.' },
     total_pages: { type: 'integer', minimum: 0, description: 'The number of pages for the counted items.' },
-  },
+  }),
 } as const;

@@ -60,3 +60,6 @@ export const CHANGES = {
   modified_by: { ...ENTITY_ID, description: 'The id of the application that last changed the record.' },
   modified_at: { ...TIME, description: 'The time of the last change.' },
 } as const;
+
+/** The names of these members, in order. */
+export const CHANGE_NAMES = ['created_by', 'created_at', 'modified_by', 'modified_at'] as const;

@@ -1,3 +1,4 @@
+import { object } from './schema.ts';
 /** The `title` of a problem: the HTTP reason phrase of its status. */
 export const TITLES = {
   400: 'Bad Request',
@@ -103,30 +104,25 @@ export type ProblemCode = keyof typeof PROBLEMS;
 export const PROBLEM_TYPE_PREFIX = 'urn:token-vault:problem:';
 
 /** The body of every error response (RFC 9457 §3.1). A 400 about members also has `errors` by dotted path. */
-export const PROBLEM_BODY = {
-  type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'instance'],
-  additionalProperties: false,
-  properties: {
-    type: {
-      type: 'string',
-      pattern: '^urn:token-vault:problem:[a-z_]+$',
-      description: 'A URN that ends in the problem code.',
-    },
-    title: { type: 'string', description: 'The status in words.' },
-    status: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
-    detail: { type: 'string', description: 'The error, in a sentence.' },
-    instance: { type: 'string', description: 'The trace id of the request.' },
-    errors: {
-      type: 'object',
-      additionalProperties: { type: 'array', items: { type: 'string' } },
-      description: 'The errors, by dotted path of the member.',
-    },
-    ids: {
-      type: 'array',
-      items: { type: 'string' },
-      description:
-        'For `idempotency_mismatch` of a request that succeeded: the ids of the records that it created or changed.',
-    },
+export const PROBLEM_BODY = object(['type', 'title', 'status', 'detail', 'instance'], {
+  type: {
+    type: 'string',
+    pattern: '^urn:token-vault:problem:[a-z_]+$',
+    description: 'A URN that ends in the problem code.',
   },
-} as const;
+  title: { type: 'string', description: 'The status in words.' },
+  status: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
+  detail: { type: 'string', description: 'The error, in a sentence.' },
+  instance: { type: 'string', description: 'The trace id of the request.' },
+  errors: {
+    type: 'object',
+    additionalProperties: { type: 'array', items: { type: 'string' } },
+    description: 'The errors, by dotted path of the member.',
+  },
+  ids: {
+    type: 'array',
+    items: { type: 'string' },
+    description:
+      'For `idempotency_mismatch` of a request that succeeded: the ids of the records that it created or changed.',
+  },
+});

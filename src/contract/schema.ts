@@ -35,6 +35,39 @@ export interface Schema {
   readonly readOnly?: true;
 }
 
+/** Returns the schema of an object with no other members than these. */
+export function object<
+  const Properties extends Readonly<Record<string, Schema>>,
+  const Required extends readonly (keyof Properties)[],
+>(required: Required, properties: Properties) {
+  const schema = { type: 'object', ...(required.length > 0 && { required }), additionalProperties: false, properties };
+  return schema as {
+    readonly type: 'object';
+    readonly required: Required;
+    readonly additionalProperties: false;
+    readonly properties: Properties;
+  };
+}
+
+/**
+ * Returns these members of a resource for the body of its update, where they are read-only: a resource can be sent back
+ * as it was read.
+ */
+export function readOnly<
+  Properties extends Readonly<Record<string, Schema>>,
+  const Names extends readonly (keyof Properties)[],
+>(properties: Properties, names: Names) {
+  const members = names.map((name) => {
+    const { description = '' } = properties[name] as Schema;
+    return [
+      name,
+      { ...properties[name], description: `${description} Read-only: only its stored value.`, readOnly: true },
+    ];
+  });
+  // The cast is safe: each of the names is a member, and each member gets the mark.
+  return Object.fromEntries(members) as { readonly [N in Names[number]]: Properties[N] & { readonly readOnly: true } };
+}
+
 type RequiredKeys<S> = S extends { readonly required: readonly (infer K)[] } ? K : never;
 
 type InferProperties<P, Required> = {

@@ -13,7 +13,6 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'Get the tenant of the calling key',
     audit: { code: 'ng', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tenant', 'get'],
       columns: TENANT_COLUMNS,
@@ -43,7 +42,6 @@ export const TENANT_OPERATIONS = {
     status: 204,
     summary: 'Delete the tenant of the calling key',
     audit: { code: 'nd', effect: ['tenant', 'remove'] },
-    conflicts: [],
     cli: {
       command: ['tenant', 'delete'],
       columns: [],
@@ -59,7 +57,6 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'Get the usage report of the tenant',
     audit: { code: 'nr', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['usage'],
       columns: ['token_report'],
@@ -75,7 +72,6 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'List active tokens by month',
     audit: { code: 'na', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['usage'],
       sharing: { with: 'getUsageReport', flag: 'months' },

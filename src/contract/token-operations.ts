@@ -56,7 +56,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Preview a token without creating it',
     audit: { code: 'tp', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'preview'],
       flags: TOKEN_FLAGS,
@@ -76,7 +75,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'List tokens',
     audit: { code: 'tl', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'list'],
       walk: 'listTokensByCursor',
@@ -97,7 +95,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'List tokens by cursor',
     audit: { code: 'tw', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'list'],
       sharing: { with: 'listTokens', flag: 'cursor' },
@@ -115,7 +112,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Search tokens with a query',
     audit: { code: 'ts', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'search'],
       walk: 'searchTokensByCursor',
@@ -136,7 +132,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Search tokens by cursor',
     audit: { code: 'tv', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'search'],
       sharing: { with: 'searchTokens', flag: 'cursor' },
@@ -156,7 +151,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Get a token',
     audit: { code: 'tg', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'get'],
       arguments: ['id'],
@@ -233,7 +227,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Insert token data into a JSON document',
     audit: { code: 'tx', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['detokenize'],
       columns: [],

@@ -1,7 +1,6 @@
 import { CURSOR_PAGINATION, CURSOR_QUERY, ORDER, PAGE_QUERY, PAGINATION } from './page.ts';
-import { CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
-import { readOnly } from './read-only.ts';
-import type { Infer } from './schema.ts';
+import { CHANGE_NAMES, CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { type Infer, object, readOnly } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
 const TYPE = {
@@ -69,69 +68,49 @@ const WITHOUT_RESULT = {
 } as const;
 
 /** The Token (§2.1). Unset members, and members that the caller may not see, are absent. */
-export const TOKEN = {
-  type: 'object',
-  required: ['id', 'tenant_id', 'type'],
-  additionalProperties: false,
-  properties: {
-    id: { type: 'string', minLength: 3, maxLength: 400, description: 'The id of the token.' },
-    type: TYPE,
-    tenant_id: OWN_TENANT_ID,
-    data: DATA,
-    mask: MASK,
-    fingerprint: {
-      type: 'string',
-      description: 'A keyed hash, equal for tokens of one tenant and type with equal content.',
-    },
-    fingerprint_expression: FINGERPRINT_EXPRESSION,
-    containers: CONTAINERS,
-    metadata: METADATA,
-    search_indexes: SEARCH_INDEXES,
-    ...CHANGES,
-    expires_at: { ...TIME, description: 'The expiry of the token.' },
+export const TOKEN = object(['id', 'tenant_id', 'type'], {
+  id: { type: 'string', minLength: 3, maxLength: 400, description: 'The id of the token.' },
+  type: TYPE,
+  tenant_id: OWN_TENANT_ID,
+  data: DATA,
+  mask: MASK,
+  fingerprint: {
+    type: 'string',
+    description: 'A keyed hash, equal for tokens of one tenant and type with equal content.',
   },
-} as const;
+  fingerprint_expression: FINGERPRINT_EXPRESSION,
+  containers: CONTAINERS,
+  metadata: METADATA,
+  search_indexes: SEARCH_INDEXES,
+  ...CHANGES,
+  expires_at: { ...TIME, description: 'The expiry of the token.' },
+});
 
 const TOKENS = { type: 'array', items: TOKEN, description: 'The tokens of the page, newest first.' } as const;
 
-export const TOKEN_PAGE = {
-  type: 'object',
-  required: ['pagination', 'data'],
-  additionalProperties: false,
-  properties: { pagination: PAGINATION, data: TOKENS },
-} as const;
+export const TOKEN_PAGE = object(['pagination', 'data'], { pagination: PAGINATION, data: TOKENS });
 
-export const TOKEN_CURSOR_PAGE = {
-  type: 'object',
-  required: ['pagination', 'data'],
-  additionalProperties: false,
-  properties: { pagination: CURSOR_PAGINATION, data: TOKENS },
-} as const;
+export const TOKEN_CURSOR_PAGE = object(['pagination', 'data'], { pagination: CURSOR_PAGINATION, data: TOKENS });
 
-export const CREATE_TOKEN = {
-  type: 'object',
-  required: ['type', 'data'],
-  additionalProperties: false,
-  properties: {
-    id: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 1024,
-      description:
-        'The id of the token: 3 to 400 characters, or an expression of at most 1,024 characters that returns the id. Default: a UUID.',
-    },
-    type: TYPE,
-    data: DATA,
-    mask: { ...MASK, description: `${MASK.description} Default: the mask of the type.` },
-    containers: { ...CONTAINERS, description: `${CONTAINERS.description} Default: the container of the type.` },
-    metadata: METADATA,
-    search_indexes: SEARCH_INDEXES,
-    fingerprint_expression: FINGERPRINT_EXPRESSION,
-    deduplicate_token: DEDUPLICATE_TOKEN,
-    expires_at: EXPIRES_AT,
-    without_result: WITHOUT_RESULT,
+export const CREATE_TOKEN = object(['type', 'data'], {
+  id: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 1024,
+    description:
+      'The id of the token: 3 to 400 characters, or an expression of at most 1,024 characters that returns the id. Default: a UUID.',
   },
-} as const;
+  type: TYPE,
+  data: DATA,
+  mask: { ...MASK, description: `${MASK.description} Default: the mask of the type.` },
+  containers: { ...CONTAINERS, description: `${CONTAINERS.description} Default: the container of the type.` },
+  metadata: METADATA,
+  search_indexes: SEARCH_INDEXES,
+  fingerprint_expression: FINGERPRINT_EXPRESSION,
+  deduplicate_token: DEDUPLICATE_TOKEN,
+  expires_at: EXPIRES_AT,
+  without_result: WITHOUT_RESULT,
+});
 
 export const TOKEN_REQUESTS = {
   description:
@@ -148,59 +127,46 @@ const OR_NULL = 'null restores the default.';
  * Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396); other members replace the stored
  * ones.
  */
-export const UPDATE_TOKEN = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    data: { description: 'A merge patch for the sensitive value. A member that is null is removed.' },
-    mask: {
-      description:
-        'A merge patch for the mask. null removes the mask, so reads that would return masked data return no data.',
-    },
-    metadata: {
-      type: ['object', 'null'],
-      propertyNames: METADATA.propertyNames,
-      additionalProperties: { type: ['string', 'null'], maxLength: 1024, pattern: PLAIN_TEXT },
-      maxProperties: 100,
-      description: 'A merge patch for the metadata. null removes the metadata, or one member of it.',
-    },
-    containers: {
-      ...CONTAINERS,
-      type: ['array', 'null'],
-      description: `The new containers of the token; ${OR_NULL}`,
-    },
-    search_indexes: {
-      ...SEARCH_INDEXES,
-      type: ['array', 'null'],
-      description: 'The new search indexes; null removes them.',
-    },
-    fingerprint_expression: {
-      ...EXPRESSION,
-      type: ['string', 'null'],
-      description: `The expression for the text to fingerprint; ${OR_NULL}`,
-    },
-    deduplicate_token: {
-      type: ['boolean', 'null'],
-      description:
-        "Deduplicate this update. The patch is applied even if the token becomes a duplicate, and both tokens stay. The reply then leaves out data, metadata, mask and expressions if the caller cannot read the other token. Default: the tenant's setting.",
-    },
-    expires_at: {
-      ...EXPIRES_AT,
-      type: ['string', 'null'],
-      description: `${EXPIRES_AT.description} null removes the expiry.`,
-    },
-    ...readOnly(TOKEN.properties, [
-      'id',
-      'type',
-      'tenant_id',
-      'fingerprint',
-      'created_by',
-      'created_at',
-      'modified_by',
-      'modified_at',
-    ]),
+export const UPDATE_TOKEN = object([], {
+  data: { description: 'A merge patch for the sensitive value. A member that is null is removed.' },
+  mask: {
+    description:
+      'A merge patch for the mask. null removes the mask, so reads that would return masked data return no data.',
   },
-} as const;
+  metadata: {
+    type: ['object', 'null'],
+    propertyNames: METADATA.propertyNames,
+    additionalProperties: { type: ['string', 'null'], maxLength: 1024, pattern: PLAIN_TEXT },
+    maxProperties: 100,
+    description: 'A merge patch for the metadata. null removes the metadata, or one member of it.',
+  },
+  containers: {
+    ...CONTAINERS,
+    type: ['array', 'null'],
+    description: `The new containers of the token; ${OR_NULL}`,
+  },
+  search_indexes: {
+    ...SEARCH_INDEXES,
+    type: ['array', 'null'],
+    description: 'The new search indexes; null removes them.',
+  },
+  fingerprint_expression: {
+    ...EXPRESSION,
+    type: ['string', 'null'],
+    description: `The expression for the text to fingerprint; ${OR_NULL}`,
+  },
+  deduplicate_token: {
+    type: ['boolean', 'null'],
+    description:
+      "Deduplicate this update. The patch is applied even if the token becomes a duplicate, and both tokens stay. The reply then leaves out data, metadata, mask and expressions if the caller cannot read the other token. Default: the tenant's setting.",
+  },
+  expires_at: {
+    ...EXPIRES_AT,
+    type: ['string', 'null'],
+    description: `${EXPIRES_AT.description} null removes the expiry.`,
+  },
+  ...readOnly(TOKEN.properties, ['id', 'type', 'tenant_id', 'fingerprint', ...CHANGE_NAMES]),
+});
 
 /** An upper limit for the transform of a read. */
 const MAX_TRANSFORM = {
@@ -209,37 +175,33 @@ const MAX_TRANSFORM = {
   description: 'The strongest transform to apply to `data`, even if the governing rule reveals more.',
 } as const;
 
-const TOKEN_FILTERS = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    id: {
-      type: 'array',
-      items: { type: 'string', maxLength: 400 },
-      maxItems: 100,
-      description: 'Only tokens with these ids.',
-    },
-    type: { type: 'array', items: TYPE, maxItems: 100, description: 'Only tokens of these types.' },
-    metadata: {
-      type: 'object',
-      additionalProperties: { type: 'string', maxLength: 1024 },
-      maxProperties: 50,
-      description: 'Only tokens whose metadata has this value (case-insensitive).',
-    },
-    container: {
-      type: 'array',
-      items: CONTAINER,
-      maxItems: 100,
-      description: 'Only tokens in or below these containers.',
-    },
-    fingerprint: {
-      type: 'array',
-      items: { type: 'string', maxLength: 100 },
-      maxItems: 100,
-      description: 'Only tokens with these fingerprints.',
-    },
+const TOKEN_FILTERS = object([], {
+  id: {
+    type: 'array',
+    items: { type: 'string', maxLength: 400 },
+    maxItems: 100,
+    description: 'Only tokens with these ids.',
   },
-} as const;
+  type: { type: 'array', items: TYPE, maxItems: 100, description: 'Only tokens of these types.' },
+  metadata: {
+    type: 'object',
+    additionalProperties: { type: 'string', maxLength: 1024 },
+    maxProperties: 50,
+    description: 'Only tokens whose metadata has this value (case-insensitive).',
+  },
+  container: {
+    type: 'array',
+    items: CONTAINER,
+    maxItems: 100,
+    description: 'Only tokens in or below these containers.',
+  },
+  fingerprint: {
+    type: 'array',
+    items: { type: 'string', maxLength: 100 },
+    maxItems: 100,
+    description: 'Only tokens with these fingerprints.',
+  },
+});
 
 export const LIST_TOKENS_QUERY = {
   ...TOKEN_FILTERS,
@@ -258,30 +220,18 @@ const SEARCH_QUERY = {
   description: 'The query, e.g. `metadata.customer:42 AND type:card`.',
 } as const;
 
-export const SEARCH_TOKENS = {
-  type: 'object',
-  required: ['query'],
-  additionalProperties: false,
-  properties: { query: SEARCH_QUERY, transform: MAX_TRANSFORM, ...PAGE_QUERY },
-} as const;
+export const SEARCH_TOKENS = object(['query'], { query: SEARCH_QUERY, transform: MAX_TRANSFORM, ...PAGE_QUERY });
 
 export const SEARCH_TOKENS_BY_CURSOR = {
   ...SEARCH_TOKENS,
   properties: { query: SEARCH_QUERY, transform: MAX_TRANSFORM, order: ORDER, ...CURSOR_QUERY },
 } as const;
 
-export const GET_TOKEN_QUERY = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { transform: MAX_TRANSFORM },
-} as const;
+export const GET_TOKEN_QUERY = object([], { transform: MAX_TRANSFORM });
 
-export const TOKEN_PARAMS = {
-  type: 'object',
-  required: ['id'],
-  additionalProperties: false,
-  properties: { id: { type: 'string', minLength: 1, maxLength: 1024, description: 'The id of the token.' } },
-} as const;
+export const TOKEN_PARAMS = object(['id'], {
+  id: { type: 'string', minLength: 1, maxLength: 1024, description: 'The id of the token.' },
+});
 
 export type Token = Infer<typeof TOKEN>;
 export type CreateToken = Infer<typeof CREATE_TOKEN>;

@@ -248,7 +248,7 @@ function printJson(value: unknown, indent = '', label = ''): string {
 }
 
 /** Lists the problem codes that only some operations return. */
-function problemWords({ params, body, path, conflicts }: Operation): string {
+function problemWords({ params, body, path, conflicts = [] }: Operation): string {
   const members = { ...params?.properties, ...body?.properties };
   const missing: readonly ProblemCode[] = [
     ...('application_id' in members || (params && !path.startsWith('/tokens'))

@@ -4,11 +4,11 @@ import { chooseFile, chooseLocation, chooseOwnLocation, chooseTarget } from '../
 import { Fault } from '../../src/core/fault.ts';
 
 const URL = 'http://127.0.0.1:1';
-const remote = { kind: 'remote', url: URL };
-const direct = { kind: 'direct', file: 'a.db' };
+const remote = { url: URL };
+const direct = { file: 'a.db' };
 const STORE = 'postgres://vault@db.test/vault';
-const store = { kind: 'store', store: expect.objectContaining({ text: STORE }) };
-const here = { kind: 'direct', file: './vault.db' };
+const store = { store: expect.objectContaining({ text: STORE }) };
+const here = { file: './vault.db' };
 
 describe('chooseTarget', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { reserveKeyFile, withKeyFile } from '../../src/cli/credential/key-out.ts';
+import { withKeyFile } from '../../src/cli/credential/key-out.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = `key_${'a'.repeat(32)}`;
@@ -9,13 +9,16 @@ const KEY = `key_${'a'.repeat(32)}`;
 it('reserves space for the key before it exists, and writes only the key', async () => {
   const folder = temporaryFolder(onTestFinished);
   const path = join(folder, 'api.key');
-  const keyFile = await reserveKeyFile(path);
-  const [reserved = '', ...others] = readdirSync(folder);
-  expect(others).toEqual([]);
-  expect(reserved).not.toBe('api.key');
-  const before = statSync(join(folder, reserved), { bigint: true });
+  let before = statSync(folder, { bigint: true });
+  const made = await withKeyFile(path, async () => {
+    const [reserved = '', ...others] = readdirSync(folder);
+    expect(others).toEqual([]);
+    expect(reserved).not.toBe('api.key');
+    before = statSync(join(folder, reserved), { bigint: true });
+    return `{"id":"1","key":"${KEY}"}`;
+  });
   expect(before.size).toBeGreaterThan(KEY.length);
-  expect(await keyFile.take(`{"id":"1","key":"${KEY}"}`)).toBe('{"id":"1"}');
+  expect(made).toBe('{"id":"1"}');
   expect(readdirSync(folder)).toEqual(['api.key']);
   expect(readFileSync(path, 'utf8')).toBe(`${KEY}\n`);
   const after = statSync(path, { bigint: true });

@@ -25,14 +25,14 @@ async function render(
   view = one,
   options: { colour: boolean; width?: number } = plain,
 ) {
-  return renderResult(body, view, { format, field: undefined, quiet: false }, options);
+  return renderResult(body, view, { format, field: undefined, quiet: false, ...options });
 }
 
 describe('formats', () => {
   it.each(FORMATS)('%s shows every member of any result', async (format) => {
     const view = viewOf(OPERATIONS.detokenize);
     const body = '["plain",{"x":["deep"]}]';
-    const { text } = await renderResult(body, view, chooseShowing(format, undefined, false, view), plain);
+    const { text } = await renderResult(body, view, { ...chooseShowing(format, undefined, false, view), ...plain });
     expect(text).toBe(`${body}\n`);
   });
 

@@ -35,8 +35,7 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
 
   it('new files appear complete, with mode 0600, and leave no other file', async () => {
     await writeWholeFile('--out', inside('export'), pieces());
-    const reserved = await reserveFile('--key-out', inside('key'), 100);
-    await reserved.fill('key_1\n');
+    await reserveFile('--key-out', inside('key'), 100, (fill) => fill('key_1\n'));
     expect(readFileSync(inside('export'), 'utf8')).toBe('one\ntwo\n');
     expect(readFileSync(inside('key'), 'utf8')).toBe('key_1\n');
     if (process.platform !== 'win32') expect(statSync(inside('key')).mode & 0o777).toBe(0o600);

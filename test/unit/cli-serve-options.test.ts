@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
-import { createSweeper, startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
+import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { addFlags } from '../../src/cli/flags/global-flags.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
@@ -246,45 +246,46 @@ describe('serveOptions for a daemon that other machines reach', () => {
 });
 
 describe('the sweeper', () => {
+  /** Starts a sweeper. Returns a function that lets minutes pass. */
+  function started(context: Partial<Parameters<typeof startSweeper>[0]>) {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const idle = { sweep: async () => undefined, notices: async () => [], report: () => undefined };
+    onTestFinished(startSweeper({ ...idle, ...context }));
+    return (minutes: number) => vi.advanceTimersByTimeAsync(minutes * 60_000);
+  }
+
   it('sweeps every turn and reports each notice once while it lasts', async () => {
     const notices = [['a'], ['a', 'b'], [], ['a']];
     let swept = 0;
     const told: string[] = [];
-    const turn = createSweeper({
+    const pass = started({
       sweep: async () => swept++,
       notices: async () => notices.shift() ?? [],
       report: (fact) => told.push(fact),
     });
-    for (let turns = 0; turns < 4; turns += 1) await turn();
+    await pass(4);
     expect({ swept, told }).toEqual({ swept: 4, told: ['a', 'b', 'a'] });
   });
 
   it('starts no sweep while another one runs', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
     const ends: (() => void)[] = [];
-    const sweep = () => new Promise<void>((resolve) => void ends.push(resolve));
-    const stop = startSweeper({ sweep, notices: async () => [], report: () => undefined });
-    onTestFinished(stop);
-    const sweepsAfter = async (minutes: number) => {
-      await vi.advanceTimersByTimeAsync(minutes * 60_000);
-      return ends.length;
-    };
-    expect(await sweepsAfter(3)).toBe(1);
+    const pass = started({ sweep: () => new Promise<void>((resolve) => void ends.push(resolve)) });
+    await pass(3);
+    expect(ends).toHaveLength(1);
     ends[0]?.();
-    expect(await sweepsAfter(1)).toBe(2);
+    await pass(1);
+    expect(ends).toHaveLength(2);
   });
 
   it('continues after a failure, prunes, and hides its message', async () => {
     const done: string[] = [];
-    const turn = createSweeper({
+    const pass = started({
       sweep: () => Promise.reject(new Error('4242')),
-      notices: async () => [],
       report: (fact) => done.push(fact),
       prune: async () => void done.push('prune'),
     });
-    await turn();
-    await turn();
+    await pass(2);
     expect(done.map((one) => (one === 'prune' ? one : 'fact'))).toEqual(['fact', 'prune', 'fact', 'prune']);
     expect(done.join()).not.toContain('4242');
   });

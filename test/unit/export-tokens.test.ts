@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { pageExport } from '../../src/cli/commands/transfer/export.ts';
 import { factsOf } from '../../src/cli/commands/transfer/import-row.ts';
 import { importRows } from '../../src/cli/commands/transfer/import-rows.ts';
-import { pageExport } from '../../src/cli/commands/transfer/page-export.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
@@ -210,6 +210,6 @@ it('an export through the API fails with the reply that the vault sends instead 
   const { file } = await fileVault(0);
   await withVault(file, async (vault) => {
     const refused = pageExport(asClient(vault), 'no key', () => undefined).next();
-    await expect(refused).rejects.toMatchObject({ name: 'TransferRefused', reply: { status: 401 } });
+    await expect(refused).rejects.toMatchObject({ name: 'RefusedReply', reply: { status: 401 } });
   });
 });

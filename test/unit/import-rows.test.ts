@@ -9,7 +9,7 @@ import { type ImportRow, isSameToken } from '../../src/cli/commands/transfer/imp
 import { importRows } from '../../src/cli/commands/transfer/import-rows.ts';
 import { decodePieces, readLines } from '../../src/cli/commands/transfer/input-file.ts';
 import type { RowError } from '../../src/cli/commands/transfer/send-row.ts';
-import { TransferRefused } from '../../src/cli/commands/transfer/transfer-refused.ts';
+import { RefusedReply } from '../../src/cli/exit/refused-reply.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -461,7 +461,7 @@ describe('importRows', () => {
   it.each([401, 500, 507])('stops at %i, which every row would get', async (status) => {
     const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
     const { counts, unanswered, stoppedBy } = await run(vault.client, rowsOf(numbered(1000)));
-    expect(stoppedBy).toBeInstanceOf(TransferRefused);
+    expect(stoppedBy).toBeInstanceOf(RefusedReply);
     expect(stoppedBy).toMatchObject({ reply: { status } });
     expect(vault.tokens.size).toBeLessThanOrEqual(400);
     expect(counts.created).toBe(vault.tokens.size);
@@ -487,7 +487,7 @@ describe('a journal', () => {
       const checkpoint = (done: number, failed: number) => journal.note(done, failed);
       return run(vault.client, journal.remaining(rowsOf(nameless(5_000))), { checkpoint });
     };
-    expect((await attempt()).stoppedBy).toBeInstanceOf(TransferRefused);
+    expect((await attempt()).stoppedBy).toBeInstanceOf(RefusedReply);
     expect(vault.tokens.size).toBe(2_400);
     expect((await openJournal(path)).done).toBe(2_000);
     budget = 10_000;

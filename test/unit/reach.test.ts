@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { ReachPart } from '../../src/contract/reach.ts';
+import type { ReachPart } from '../../src/contract/explanation.ts';
 import { seededRandom } from '../fixed-world.ts';
 import { openTestStore } from '../test-store.ts';
 import { openTestVault, type TestVault } from '../test-vault.ts';

@@ -92,7 +92,7 @@ it.each(WRITERS.filter(([name]) => name.includes('Whole') || name.includes('Read
 /** The writers of new files. */
 const NEW: typeof WRITERS = [
   ['writeWholeFile, a new file', (at) => writeWholeFile('--out', at, 'text')],
-  ['reserveFile', (at) => reserveFile('--key-out', at, 8)],
+  ['reserveFile', (at) => reserveFile('--key-out', at, 8, async () => undefined)],
   ['placeFile', (at) => placeFile(at, async () => undefined)],
   ['the rows of an import', (at) => openErrorFile(at)],
   ['the log', async (at) => openLogFile(at, () => undefined)],

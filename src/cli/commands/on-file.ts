@@ -1,6 +1,7 @@
 import type { Credential } from '../../keyring/credential.ts';
 import type { VaultAdmin } from '../../vault/admin.ts';
 import type { VaultLocation } from '../../vault/location.ts';
+import type { Vault } from '../../vault/vault.ts';
 import { readCredential } from '../credential/read-credential.ts';
 import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../flags/global-flags.ts';
 import { chooseFile, chooseLocation } from '../flags/target.ts';
@@ -57,6 +58,20 @@ export function withAdmin({ prepare, ...row }: OnVault<[VaultAdmin, Opening], ob
       return async (opened) => {
         const { openVaultAdmin } = await import('../../vault/admin.ts');
         return closing(await openVaultAdmin(opened), (admin) => work(admin, opened));
+      };
+    },
+  });
+}
+
+/** Returns the function that defines a subcommand like `onVault`, whose work gets the opened vault. */
+export function withVault({ prepare, ...row }: OnVault<[Vault], object>): Define {
+  return onVault({
+    ...row,
+    async prepare(line) {
+      const work = await prepare(line);
+      return async ({ credential, ...location }) => {
+        const { openVaultAt } = await import('../../vault/location.ts');
+        return closing(await openVaultAt(location, { credential }), work);
       };
     },
   });

@@ -9,41 +9,25 @@ import { asObject, objectOf } from '../output/result-view.ts';
 const RESERVED_BYTES = 256;
 
 /** The path of the key in a result: in an application, or in a tenant with its first application. */
-export type KeyMember = 'key' | 'application.key';
+type KeyMember = 'key' | 'application.key';
 
 /**
- * Reserves a new file for an API key before the key exists, so that neither a full disk nor an existing file can lose a
- * key, which the vault shows only once. The file has a temporary name until it holds the key. Rejects with the faults
- * `file_exists`, `usage` and `no_space`.
+ * Resolves to the result of `work`. With a path, reserves a file before the key exists, as `reserveFile` does, and moves
+ * `key`, or `application.key`, from the result into it. Rejects with the faults `file_exists`, `usage` and `no_space`.
  */
-export async function reserveKeyFile(path: string, member: KeyMember = 'key') {
-  filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);
-  const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
-  return {
-    /** Moves `key`, or `application.key`, from a result into the file, and returns the rest of the result. */
-    async take(bodyText: string): Promise<string> {
-      const { key, rest } = splitKey(objectOf(bodyText));
-      if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
-      await reserved.fill(`${key}\n`);
-      return stringifyJson(rest);
-    },
-    discard: reserved.discard,
-  };
-}
-
-/** Resolves to the result of `work`. With a path, reserves a file first, and moves the key from the result into it. */
 export async function withKeyFile(
   path: string | undefined,
   work: () => Promise<string>,
   member: KeyMember = 'key',
 ): Promise<string> {
   if (path === undefined) return work();
-  const keyFile = await reserveKeyFile(path, member);
-  try {
-    return await keyFile.take(await work());
-  } finally {
-    await keyFile.discard();
-  }
+  filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);
+  return reserveFile('--key-out', path, RESERVED_BYTES, async (fill) => {
+    const { key, rest } = splitKey(objectOf(await work()));
+    if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
+    await fill(`${key}\n`);
+    return stringifyJson(rest);
+  });
 }
 
 /** Returns the key of an application (or of that in a new tenant), and the result without the key. */

@@ -13,6 +13,7 @@ import { escapeInJson, stripControlCharacters } from '../output/control-characte
 import { wantsJsonErrors } from './error-form.ts';
 import { isFullDisk } from './error-reason.ts';
 import { type ChildExitCode, type ExitCode, exitCodeOf } from './exit-codes.ts';
+import { RefusedReply } from './refused-reply.ts';
 
 /** Hints for problems. */
 type Hints = Readonly<Partial<Record<ProblemCode, string | undefined>>>;
@@ -100,6 +101,7 @@ export function reportProblem(reply: Reply, nameMember?: NameMember, own?: Hints
 
 /** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
+  if (error instanceof RefusedReply) return reportProblem(error.reply, nameMember, error.hints);
   if (error instanceof Problem) return printProblem(error.status, error, nameMember, error.traceId);
   if (error instanceof Fault) {
     const { code, message, hint, details, ids, errors } = error;

@@ -40,11 +40,17 @@ export async function writeWholeFile(
 }
 
 /**
- * Reserves disk space for a text of at most `bytes` bytes before the text exists, so that neither a full disk nor an
- * existing file can lose an API key, which the vault shows only once. The file has a temporary name until `fill`
- * resolves. Rejects as `writeWholeFile` does.
+ * Runs `work` and resolves to its result. Reserves disk space for a text of at most `bytes` bytes before, so that
+ * neither a full disk nor an existing file can lose an API key, which the vault shows only once. `fill` writes the text
+ * and renames the file to its final name; if that fails, the fault names the temporary file. Removes a file without a
+ * text. Rejects as `writeWholeFile` does.
  */
-export async function reserveFile(flag: string, path: string, bytes: number) {
+export async function reserveFile<T>(
+  flag: string,
+  path: string,
+  bytes: number,
+  work: (fill: (text: string) => Promise<void>) => Promise<T>,
+): Promise<T> {
   const draft = await openDraft(flag, path, 'new');
   try {
     await draft.handle.writeFile(' '.repeat(bytes));
@@ -54,9 +60,8 @@ export async function reserveFile(flag: string, path: string, bytes: number) {
     draft.fail(error);
   }
   let holdsText = false;
-  return {
-    /** Writes the text and renames the file to its final name. If that fails, the fault names the temporary file. */
-    async fill(text: string): Promise<void> {
+  try {
+    return await work(async (text) => {
       await overwrite(draft.handle, Buffer.from(text));
       holdsText = true;
       draft.keep();
@@ -64,12 +69,10 @@ export async function reserveFile(flag: string, path: string, bytes: number) {
         const where = `${path} cannot be created; its contents are in ${draft.temporary}`;
         throw new Fault('file_exists', `${flag}: ${where}`, { cause });
       });
-    },
-    /** Removes the file, unless `fill` wrote its text. */
-    async discard(): Promise<void> {
-      if (!holdsText) await draft.discard();
-    },
-  };
+    });
+  } finally {
+    if (!holdsText) await draft.discard();
+  }
 }
 
 /** Overwrites the reserved blocks in place, so that the text fits even if the disk has filled up. */

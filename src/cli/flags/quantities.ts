@@ -46,6 +46,13 @@ export function parseMoment(flag: string, text: string | undefined): Instant | u
   throw new Fault('usage', `${flag}: ${text} is not a valid time`);
 }
 
+/** Returns one of the choices. Throws the fault `usage`, which names the flag and the choices, for any other text. */
+export function parseChoice<Choice extends string>(flag: string, text: string, choices: readonly Choice[]): Choice {
+  const chosen = choices.find((choice) => choice === text);
+  if (chosen !== undefined) return chosen;
+  throw new Fault('usage', `${flag} must be one of ${choices.join(', ')}`);
+}
+
 /** Returns a whole number from `min` to `max`. Throws the fault `usage` with `message` for any other text. */
 export function parseWhole(text: string, min: number, max: number, message: string): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

@@ -12,9 +12,8 @@ import { parseWhole } from './quantities.ts';
 
 /** The target of calls: a daemon, the file itself, or the database itself. */
 export type Target =
-  | { readonly kind: 'remote'; readonly url: string }
-  | { readonly kind: 'direct'; readonly file: string }
-  | { readonly kind: 'store'; readonly store: StoreLocation };
+  | { readonly url: string; readonly file?: undefined; readonly store?: undefined }
+  | (VaultLocation & { readonly url?: undefined });
 
 const DEFAULT_FILE = './vault.db';
 const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
@@ -33,18 +32,13 @@ export function chooseTarget(
   exists: (path: string) => boolean = existsSync,
 ): Target {
   const { url, file, store } = namedVault(flags, env);
-  if (url) return { kind: 'remote', url };
-  if (store !== undefined) return { kind: 'store', store: parseStore(store, isInsecure(flags, env)) };
-  if (file) return { kind: 'direct', file };
-  if (exists(DEFAULT_FILE)) return { kind: 'direct', file: DEFAULT_FILE };
+  if (url) return { url };
+  if (store !== undefined) return { store: parseStore(store, isInsecure(flags, env)) };
+  if (file) return { file };
+  if (exists(DEFAULT_FILE)) return { file: DEFAULT_FILE };
   throw new Fault('usage', 'no vault selected', {
     hint: 'set --url (VAULT_URL), --file (VAULT_FILE) or --store (VAULT_STORE), or create ./vault.db with `vault init`',
   });
-}
-
-/** Returns the location of a vault that a command opens itself. */
-export function locationOf(target: Exclude<Target, { readonly kind: 'remote' }>): VaultLocation {
-  return target.kind === 'store' ? { store: target.store } : { file: target.file };
 }
 
 /**
@@ -100,19 +94,17 @@ export async function openTarget(
   calls: 'one' | 'many' | 'console',
   given: { readonly overRandom?: VaultSettings['overRandom']; readonly credential?: Credential | undefined } = {},
 ): Promise<Client> {
-  if (target.kind === 'remote') {
+  if (target.url !== undefined) {
     return remoteClient({
       ...(await daemonAt(target.url, flags, env)),
       oneShot: calls === 'one',
       ...(calls === 'console' && { userAgent: CONSOLE_AGENT }),
     });
   }
-  const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const included = includedActiveTokens(undefined, env);
-  const location = locationOf(target);
-  const credential = given.credential ?? (await readCredential(location, flags, env));
-  const options = {
-    anchor,
+  const vault = await openVaultAt(target, {
+    credential: given.credential ?? (await readCredential(target, flags, env)),
+    anchor: flagValue(flags.anchor, env, FLAGS.anchor.anchor),
     includedActiveTokens: included,
     // Wait for the audit entry to be on disk, because the command may end right after the reply.
     auditStrict: true,
@@ -120,8 +112,7 @@ export async function openTarget(
     ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
     reportError: env['VAULT_DEBUG'] === '1' ? undefined : () => undefined,
-  } satisfies Omit<Parameters<typeof openVaultAt>[1], 'credential'>;
-  const vault = await openVaultAt(location, { credential, ...options });
+  });
   const { directClient } = await import('../../client/direct.ts');
   return directClient(vault);
 }
@@ -135,8 +126,7 @@ export async function daemonAt(
   env: Environment,
 ): Promise<Pick<RemoteOptions, 'url' | 'headerPrefix' | 'ca'>> {
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-  const ca = await readTrusted(url, flags, env);
-  return { url, ...(headerPrefix !== undefined && { headerPrefix }), ...(ca !== undefined && { ca }) };
+  return { url, headerPrefix, ca: await readTrusted(url, flags, env) };
 }
 
 /** Resolves to the certificates of --ca-file, as PEM text; undefined without the flag, and for a URL without TLS. */

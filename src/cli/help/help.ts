@@ -128,10 +128,6 @@ function rowsOf(rows: Rows): string {
 /** The names of the topics. */
 export const HELP_TOPICS: readonly string[] = ['all', ...Object.keys(TOPICS), 'filters'];
 
-export function isHelpTopic(name: string): boolean {
-  return HELP_TOPICS.includes(name);
-}
-
 /** Resolves to the text of a topic; for an unknown name, to the list of topics. */
 export async function helpTopic(name: string): Promise<string> {
   if (name === 'filters') return (await import('./filter-help.ts')).filterHelp();

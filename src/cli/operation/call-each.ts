@@ -1,10 +1,10 @@
-import type { Call, Client, Reply } from '../../contract/call.ts';
+import type { Call, Client } from '../../contract/call.ts';
 import { Fault } from '../../core/fault.ts';
 import type { NameMember } from '../derive/name-member.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { reportProblem } from '../exit/report-failure.ts';
 import { confirmCalls } from './confirm-calls.ts';
-import { mapDetail, resolveApplication } from './resolve-application.ts';
+import { resolveApplication, withDetail } from './resolve-application.ts';
 
 /** The calls of one operation, and what the command line says about them. */
 interface Calls {
@@ -24,26 +24,21 @@ export async function callEach(client: Client, { calls, ofApplications, ...how }
   const about = (call: Call | undefined) => (calls.length > 1 ? `${call?.params['id']}: ` : '');
   const resolved: Call[] = [];
   for (const call of calls) {
-    const named = ofApplications ? await resolveNamed(client, call, about(call)) : call;
-    if ('status' in named) return reportProblem(named, how.nameMember);
-    resolved.push(named);
+    resolved.push(ofApplications ? await resolveNamed(client, call, about(call)) : call);
   }
   if (how.consequence !== undefined) await confirmCalls(how.consequence, resolved, client);
   let exitCode: ExitCode = 0;
   for (const [at, call] of resolved.entries()) {
     const reply = await client.call(call);
     if (reply.status < 400) continue;
-    const failed = reportProblem(
-      mapDetail(reply, (detail) => about(calls[at]) + detail),
-      how.nameMember,
-    );
+    const failed = reportProblem(withDetail(reply, (detail) => about(calls[at]) + detail).reply, how.nameMember);
     exitCode = exitCode === 0 ? failed : exitCode;
     if (reply.status !== 404) break;
   }
   return exitCode;
 }
 
-async function resolveNamed(client: Client, call: Call, about: string): Promise<Call | Reply> {
+async function resolveNamed(client: Client, call: Call, about: string): Promise<Call> {
   try {
     return await resolveApplication(client, call);
   } catch (error) {

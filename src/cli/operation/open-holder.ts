@@ -1,4 +1,5 @@
 import type { Client } from '../../contract/call.ts';
+import type { VaultLocation } from '../../vault/location.ts';
 import { readCredential } from '../credential/read-credential.ts';
 import { damagedAudit } from '../exit/damaged-audit.ts';
 import { archiveFiles } from '../files/archive-file.ts';
@@ -10,16 +11,14 @@ import {
   type GlobalFlags,
   type HolderFlags,
 } from '../flags/global-flags.ts';
-import { locationOf, type Target } from '../flags/target.ts';
 
 /** Opens the log of a vault for the holder of its key. `readsAll` is true for --all. */
 export async function openHolder(
-  target: Exclude<Target, { readonly kind: 'remote' }>,
+  location: VaultLocation,
   flags: GlobalFlags & HolderFlags,
   env: Environment,
   readsAll: boolean,
 ): Promise<Client> {
-  const location = locationOf(target);
   const archives = archiveFiles(flagValues(flags.archive, env, FLAGS.archive.archive));
   const credential = await readCredential(location, flags, env);
   const { openHolderLog } = await import('../../vault/holder-log.ts');

@@ -6,11 +6,11 @@ import { Fault } from '../../core/fault.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
+import { RefusedReply } from '../exit/refused-reply.ts';
 import { report } from '../exit/report-failure.ts';
-import { asObject, itemsOf, objectOf } from '../output/result-view.ts';
+import { itemsOf, objectOf } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
-
-const SIZE = 100;
+import { pagesOf } from './list-all.ts';
 
 const hintFor = ({ operation }: Call) =>
   `list them with \`vault apps list\`${operation === 'listLogs' ? '; name a deleted application by its id' : ''}`;
@@ -70,23 +70,25 @@ export function mayNameApplication(call: Call): boolean {
 }
 
 /**
- * Resolves to the call with the ids of applications instead of their names, or to the problem of a
- * lookup. Rejects with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
+ * Resolves to the call with the ids of applications instead of their names. Rejects with `RefusedReply` for a denied
+ * lookup, with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
  */
-export async function resolveApplication(client: Client, call: Call): Promise<Call | Reply> {
+export async function resolveApplication(client: Client, call: Call): Promise<Call> {
   let resolved = call;
   for (const place of PLACES) {
     const name = nameAt(place, call);
     if (name === undefined) continue;
     const isOpen = place.isOpen?.(call) ?? false;
-    const found = await findByName(client, call.apiKey, name);
-    if (found === undefined) {
-      if (!isOpen) throw new Fault('not_found', 'no application has this id or name', { hint: hintFor(call) });
-    } else if ('application' in found) resolved = place.write(resolved, String(selectField(found.application, ['id'])));
-    else if (!isOpen)
-      return mapDetail(found, (detail) => (isOnlyForName(call, found) ? `${detail} ${DENIED}` : detail));
-    else if (found.status === 403 && !(await hasEntries(client, call, name))) {
-      report('without application:read, --entity accepts only an id');
+    try {
+      const found = await findByName(client, call.apiKey, name);
+      if (found !== undefined) resolved = place.write(resolved, String(selectField(found, ['id'])));
+      else if (!isOpen) throw new Fault('not_found', 'no application has this id or name', { hint: hintFor(call) });
+    } catch (error) {
+      if (!(error instanceof RefusedReply)) throw error;
+      if (!isOpen)
+        throw isOnlyForName(call, error.reply) ? withDetail(error.reply, (detail) => `${detail} ${DENIED}`) : error;
+      if (error.reply.status === 403 && !(await hasEntries(client, call, name)))
+        report('without application:read, --entity accepts only an id');
     }
   }
   return resolved;
@@ -105,11 +107,13 @@ async function hasEntries(client: Client, call: Call, id: string): Promise<boole
   return reply.status >= 400 || itemsOf(parseJson(reply.bodyText ?? ''), { list: true }).length > 0;
 }
 
-/** Returns the reply with a changed detail of its problem. */
-export function mapDetail(reply: Reply, change: (detail: string) => string): Reply {
-  const problem = asObject(parseJson(reply.bodyText ?? 'null'));
-  if (problem === undefined) return reply;
-  return { ...reply, bodyText: stringifyJson({ ...problem, detail: change(String(problem['detail'])) }) };
+/** Returns the error of a reply with a changed detail of its problem. */
+export function withDetail(reply: Reply, change: (detail: string) => string): RefusedReply {
+  const problem = objectOf(reply.bodyText);
+  return new RefusedReply({
+    ...reply,
+    bodyText: stringifyJson({ ...problem, detail: change(String(problem['detail'])) }),
+  });
 }
 
 /** Returns the body of a call; an object without members for a malformed body, which the target reports. */
@@ -123,23 +127,18 @@ function bodyOf({ bodyText }: Call): JsonObject {
 }
 
 /**
- * Resolves to the application with this name, to undefined if none has it, or to the problem of the lookup. Rejects
- * with the fault `usage` if several have it.
+ * Resolves to the application with this name, or to undefined if none has it. Rejects with `RefusedReply`, and with the
+ * fault `usage` if several have it.
  */
 async function findByName(
   client: Client,
   apiKey: string | undefined,
   name: string,
   hint = 'name the application by its id',
-): Promise<{ readonly application: Json } | Reply | undefined> {
+): Promise<Json | undefined> {
   const named = new Map<string, Json>();
-  for (let page = 1, pages = 1; page <= pages; page += 1) {
-    const query = Object.entries({ size: SIZE, page }).map(([member, value]) => [member, String(value)] as const);
-    const reply = await client.call({ operation: 'listApplications', apiKey, params: {}, query });
-    if (reply.status >= 400) return reply;
-    const list = parseJson(reply.bodyText ?? '');
-    pages = Number(selectField(list, ['pagination', 'total_pages']));
-    for (const item of itemsOf(list, { list: true })) {
+  for await (const page of pagesOf(client, { operation: 'listApplications', apiKey, params: {}, query: [] })) {
+    for (const item of itemsOf(page, { list: true })) {
       if (selectField(item, ['name']) === name) named.set(String(selectField(item, ['id'])), item);
     }
   }
@@ -149,18 +148,14 @@ async function findByName(
       ids: [...named.keys()],
     });
   }
-  const [application] = named.values();
-  return application === undefined ? undefined : { application };
+  return named.values().next().value;
 }
 
 /**
- * Resolves to a reply with the application that has the name in a call's body, or to the problem of the lookup; to
- * undefined if none has the name. Rejects with the fault `usage` if several have it.
+ * Resolves to the application that has the name in a call's body; to undefined if none has the name. Rejects with
+ * `RefusedReply`, and with the fault `usage` if several have it.
  */
-export async function existingApplication(client: Client, call: Call): Promise<Reply | undefined> {
+export async function existingApplication(client: Client, call: Call): Promise<Json | undefined> {
   const { name } = bodyOf(call);
-  if (typeof name !== 'string') return undefined;
-  const found = await findByName(client, call.apiKey, name, 'rename or delete all but one');
-  if (found === undefined || 'status' in found) return found;
-  return { status: 200, bodyText: stringifyJson(found.application), traceId: '' };
+  return typeof name === 'string' ? findByName(client, call.apiKey, name, 'rename or delete all but one') : undefined;
 }

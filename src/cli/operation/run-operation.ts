@@ -5,6 +5,7 @@ import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
 import type { Credential } from '../../keyring/credential.ts';
 import { canPrompt } from '../credential/prompt.ts';
 import { findApiKey, readApiKey, readCredential } from '../credential/read-credential.ts';
@@ -12,7 +13,8 @@ import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
 import { memberFlags, takesAll } from '../derive/member-flags.ts';
 import { memberNamer } from '../derive/name-member.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
-import { report, reportFailure, reportProblem } from '../exit/report-failure.ts';
+import { RefusedReply } from '../exit/refused-reply.ts';
+import { report, reportFailure } from '../exit/report-failure.ts';
 import { createTextReader } from '../files/text-reader.ts';
 import {
   type Environment,
@@ -24,30 +26,38 @@ import {
   type OperationFlags,
   typedFlags,
 } from '../flags/global-flags.ts';
-import { chooseTarget, locationOf, openTarget, type Target } from '../flags/target.ts';
+import { chooseTarget, openTarget, type Target } from '../flags/target.ts';
 import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
 import { withProfile } from '../profiles/with-profile.ts';
+
+/** The command line of an operation. */
+interface Line {
+  readonly row: Operation;
+  readonly flags: GlobalFlags & OperationFlags & HolderFlags;
+  /** The environment with the values of the profile. */
+  readonly env: Environment;
+}
 
 /** Runs the operation of a command line. Resolves to the exit code. Checks what it can before it sends anything. */
 export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
   const flags = typedFlags<OperationFlags & HolderFlags>(command);
   const env = await withProfile(flags, process.env);
-  const follow = wantsFollow(row, flags, env, typed);
-  const all = wantsAll(row, flags, env, typed);
+  const line = { row, flags, env };
+  const follow = wantsFollow(line, typed);
+  const all = wantsAll(line, typed);
   if (all && follow) throw new Fault('usage', 'only one of --all and --follow can be given');
   const many = all || follow;
-  const shown = shownAs(flags, env);
+  const shown = shownAs(line);
   if (shown !== undefined) {
     const flag = follow ? '--follow' : `--${allFlag(typed)}`;
     if (many) throw new Fault('usage', `${flag} sends many requests: --curl and --dry-run print one`);
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
-      const calls = await lookUpNames(row, await assembleCalls(id, input), flags, env);
-      if ('status' in calls) return reportProblem(calls, memberNamer(id, input));
+      const calls = await lookUpNames(line, await assembleCalls(id, input));
       for (const call of calls) await showRequest(call, shown, flags, env);
       return 0;
     } catch (error) {
@@ -56,14 +66,15 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 
   const view = viewOf(row, typed.members);
-  if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(flags, env);
+  const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
+  if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(line);
   const print = many ? undefined : createPrinter(flags, env, view);
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
-  const apiKey = await keyFor(row, target, flags, env);
+  const apiKey = await keyFor(line, target);
   // A form is long: ask for the passphrase first, and find out whether it is right.
   const credential =
-    target.kind !== 'remote' && isForm(row, typed) ? await readCredential(locationOf(target), flags, env) : undefined;
+    target.url === undefined && isForm(row, typed) ? await readCredential(target, flags, env) : undefined;
   const input = await complete(id, row, typed);
   const calls = (await assembleCalls(id, input)).map((one) => ({ ...one, apiKey }));
   const [call] = calls;
@@ -72,60 +83,55 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const consequence = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes) ? undefined : row.cli.confirm;
   // Without a terminal, fail before the vault is opened.
   if (consequence !== undefined && !canPrompt()) await confirm(consequence, calls);
-  const client = await openClient(target, apiKey, flags, env, { all, many: many || calls.length > 1, credential });
+  const client = await openClient(line, target, apiKey, { all, many: many || calls.length > 1, credential });
   const ofApplications = namesApplication(row);
   try {
     if (row.cli.several) {
-      return await (await import('./call-each.ts')).callEach(client, {
-        calls,
-        ofApplications,
-        consequence,
-        nameMember,
-      });
+      const { callEach } = await import('./call-each.ts');
+      return await callEach(client, { calls, ofApplications, consequence, nameMember });
     }
     const named = ofApplications
       ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
       : call;
-    if ('status' in named) return reportProblem(named, nameMember);
     if (listPrinter !== undefined && follow) {
-      return await (await import('./follow-list.ts')).followList(client, named, listPrinter, nameMember);
+      return await (await import('./follow-list.ts')).followList(client, named, listPrinter);
     }
     if (listPrinter !== undefined) {
       const { onlyName } = input;
       const isWanted = (item: Json) => onlyName === undefined || selectField(item, ['name']) === onlyName;
-      return await (await import('./list-all.ts')).listAll(client, named, listPrinter, nameMember, isWanted);
+      await (await import('./list-all.ts')).listAll(client, named, listPrinter, isWanted);
+      return 0;
     }
-    const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
-    const keyFile =
-      keyOut === undefined ? undefined : await (await import('../credential/key-out.ts')).reserveKeyFile(keyOut);
-    try {
+    const existing = input.ifMissing
+      ? await (await import('./resolve-application.ts')).existingApplication(client, call)
+      : undefined;
+    if (existing !== undefined) {
+      report(
+        'an application has this name; nothing was created',
+        'create another key with `vault apps keys create NAME`',
+      );
+      await print?.(stringifyJson(existing));
+      return 0;
+    }
+    const send = async (): Promise<string> => {
       if (consequence !== undefined) await confirm(consequence, [named], client);
-      const existing = input.ifMissing
-        ? await (await import('./resolve-application.ts')).existingApplication(client, call)
-        : undefined;
       const rights = row.cli.replacesRights ? await import('./removed-rights.ts') : undefined;
       const before = await rights?.readBefore(client, named);
-      const reply = existing ?? (await client.call(named));
-      if (reply.status >= 400) return reportProblem(reply, nameMember, hintsFor(row, reply, call));
-      if (existing !== undefined) {
-        report(
-          'an application has this name; nothing was created',
-          'create another key with `vault apps keys create NAME`',
-        );
-        await print?.(existing.bodyText ?? '');
-        return 0;
-      }
+      const reply = await client.call(named);
+      if (reply.status >= 400) throw new RefusedReply(reply, hintsFor(row, reply, call));
       if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
       rights?.warnOfRemoved(before, reply);
-      if (reply.bodyText === undefined) return 0;
-      const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
-      await print?.(bodyText).catch((error: unknown) => {
-        throw row.audit.effect === 'none' ? error : withChangeMadeHint(error);
-      });
-      return 0;
-    } finally {
-      await keyFile?.discard();
-    }
+      return reply.bodyText ?? '';
+    };
+    const bodyText =
+      keyOut === undefined ? await send() : await (await import('../credential/key-out.ts')).withKeyFile(keyOut, send);
+    if (bodyText === '') return 0;
+    await print?.(bodyText).catch((error: unknown) => {
+      throw row.audit.effect === 'none' ? error : withChangeMadeHint(error);
+    });
+    return 0;
+  } catch (error) {
+    return reportFailure(error, env, nameMember);
   } finally {
     await client.close();
   }
@@ -135,14 +141,9 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
  * Resolves to the API key of the calls; to undefined if there is none and the holder of the vault's key calls. Rejects
  * with the fault `usage` for a missing key, and for the flags of the holder with a key.
  */
-async function keyFor(
-  row: Operation,
-  target: Target,
-  flags: GlobalFlags & HolderFlags,
-  env: Environment,
-): Promise<string | undefined> {
+async function keyFor({ row, flags, env }: Line, target: Target): Promise<string | undefined> {
   const apiKey =
-    row.cli.keyHolder && target.kind !== 'remote' ? await findApiKey(flags, env) : await readApiKey(flags, env);
+    row.cli.keyHolder && target.url === undefined ? await findApiKey(flags, env) : await readApiKey(flags, env);
   const flag = (['tenant', 'archive'] as const).find((name) => flags[name] !== undefined);
   if (!row.cli.keyHolder || flag === undefined || apiKey === undefined) return apiKey;
   throw new Fault('usage', `--${flag} works only without an API key, which reads the log of its own tenant`, {
@@ -150,46 +151,38 @@ async function keyFor(
   });
 }
 
+/** How a client is used. */
+interface Use {
+  readonly all: boolean;
+  readonly many: boolean;
+  readonly credential?: Credential | undefined;
+}
+
 /** Opens the target: for the holder of the vault's key if there is no API key. */
 async function openClient(
+  { flags, env }: Line,
   target: Target,
   apiKey: string | undefined,
-  flags: GlobalFlags & HolderFlags,
-  env: Environment,
-  {
-    all,
-    many,
-    credential,
-  }: { readonly all: boolean; readonly many: boolean; readonly credential?: Credential | undefined },
+  { all, many, credential }: Use,
 ): Promise<Client> {
-  if (apiKey !== undefined || target.kind === 'remote') {
+  if (apiKey !== undefined || target.url !== undefined) {
     return openTarget(target, flags, env, many ? 'many' : 'one', { credential });
   }
   return (await import('./open-holder.ts')).openHolder(target, flags, env, all);
 }
 
-/**
- * Resolves to calls that name applications by their ids, or to the problem of a lookup. Opens the vault only if a call
- * has a name.
- */
-async function lookUpNames(
-  row: Operation,
-  calls: readonly Call[],
-  flags: GlobalFlags & HolderFlags,
-  env: Environment,
-): Promise<readonly Call[] | Reply> {
-  if (!namesApplication(row)) return calls;
+/** Resolves to calls that name applications by their ids. Opens the vault only if a call has a name. */
+async function lookUpNames(line: Line, calls: readonly Call[]): Promise<readonly Call[]> {
+  if (!namesApplication(line.row)) return calls;
   const { mayNameApplication, resolveApplication } = await import('./resolve-application.ts');
   if (!calls.some(mayNameApplication)) return calls;
-  const target = chooseTarget(flags, env);
-  const apiKey = await keyFor(row, target, flags, env);
-  const client = await openClient(target, apiKey, flags, env, { all: false, many: true });
+  const target = chooseTarget(line.flags, line.env);
+  const apiKey = await keyFor(line, target);
+  const client = await openClient(line, target, apiKey, { all: false, many: true });
   try {
     const named: Call[] = [];
     for (const call of calls) {
-      const found = await resolveApplication(client, { ...call, apiKey });
-      if ('status' in found) return found;
-      named.push({ ...found, apiKey: undefined });
+      named.push({ ...(await resolveApplication(client, { ...call, apiKey })), apiKey: undefined });
     }
     return named;
   } finally {
@@ -221,7 +214,7 @@ function hintsFor({ cli: { hints = {} } }: Operation, { bodyText }: Reply, call:
 }
 
 /** Throws the fault `usage` if the output would leave out a key that replaces another one. */
-function refuseLostKey(flags: OperationFlags & GlobalFlags, env: Environment): void {
+function refuseLostKey({ flags, env }: Line): void {
   const { field, quiet } = partOf(flags, env);
   const { columns } = flags;
   const isChosen = columns === undefined || columns.split(',').some((one) => one.trim() === 'key');
@@ -290,7 +283,7 @@ function emptyNoteOf(row: Operation, typed: CommandInput['members']): Pick<Resul
 const splitAny = (texts: readonly string[]) => texts.flatMap((text) => text.split(','));
 
 /** Returns the form in which to show the request instead of sending it; undefined to send it. */
-function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
+function shownAs({ flags, env }: Line): 'curl' | 'dry-run' | undefined {
   const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
   const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);
   if (isOn('curl') && isOn('dryRun')) throw new Fault('usage', 'only one of --curl and --dry-run can be given');
@@ -298,12 +291,12 @@ function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | 
   return isOn('dryRun') ? 'dry-run' : undefined;
 }
 
-function wantsAll(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
+function wantsAll({ row, flags, env }: Line, typed: CommandInput): boolean {
   const isOn = typed.onlyName !== undefined || isSwitchedOn(flags.all, env, FLAGS.list.all);
   return takesAll(row) && isOn && isAlone(allFlag(typed), ['page', 'start', 'wait'], typed);
 }
 
-function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
+function wantsFollow({ row, flags, env }: Line, typed: CommandInput): boolean {
   const takesFollow = row.query?.properties?.['wait'] !== undefined;
   return (
     takesFollow &&

@@ -36,8 +36,7 @@ export async function showRequest(
 function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
   const isNamed = isVaultNamed(flags, env);
   try {
-    const target = chooseTarget(flags, env);
-    return target.kind === 'remote' ? target.url : undefined;
+    return chooseTarget(flags, env).url;
   } catch (error) {
     if (isNamed || !(error instanceof Fault)) throw error;
     return undefined;

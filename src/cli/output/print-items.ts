@@ -65,11 +65,10 @@ export type ItemPrinter = ReturnType<typeof createItemPrinter>;
 export function createItemPrinter(
   view: ResultView,
   showing: Showing & { readonly endless?: boolean },
-  options: RenderOptions,
   write: (text: string) => Promise<void>,
   note: (text: string) => void,
 ) {
-  const { page, end } = formatOf(view, showing, options, note);
+  const { page, end } = formatOf(view, showing, note);
   let isEmpty = true;
   return {
     async print(items: readonly Json[]): Promise<void> {
@@ -92,11 +91,10 @@ export function createItemPrinter(
 function formatOf(
   view: ResultView,
   showing: Showing & { readonly endless?: boolean },
-  options: RenderOptions,
   note: (text: string) => void,
 ): ItemFormat {
   const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
-  if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, options, note);
+  if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, showing, note);
   return { page: (items) => items.map((item) => withLineEnd(rawText(selectField(item, path)))).join('') };
 }

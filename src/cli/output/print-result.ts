@@ -9,12 +9,11 @@ import {
   isSwitchedOn,
   type KeyOutFlags,
 } from '../flags/global-flags.ts';
-import { withColumns } from './choose-columns.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
-import { chooseFormat, type Format, KEY_PATHS, type RenderOptions, type ResultView } from './result-view.ts';
-import { parsePath, selectField } from './select-field.ts';
+import { chooseFormat, type Format, itemSchema, KEY_PATHS, type ResultView } from './result-view.ts';
+import { findUnknown, parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
 /**
@@ -22,18 +21,14 @@ import { isTerminal, writeOut } from './standard-output.ts';
  * can satisfy the flags.
  */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView) {
-  const { field, showing, options, write, shown } = prepare(flags, env, view);
+  const { field, showing, write, shown } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
     const why = 'the key is written only to the file';
     throw new Fault('usage', `--key-out and --field cannot both select the key: ${why}`);
   }
   return async (bodyText: string, remark?: string): Promise<void> => {
-    const { text, note = field === undefined ? remark : undefined } = await renderResult(
-      bodyText,
-      shown,
-      showing,
-      options,
-    );
+    const rendered = await renderResult(bodyText, shown, showing);
+    const { text, note = field === undefined ? remark : undefined } = rendered;
     const key = keyOf(bodyText, view);
     const isShown = key !== undefined && text.includes(key);
     if (isShown && isTerminal() && showing.format === 'table' && field === undefined) report(SHOWN_ONCE, KEEP_KEY);
@@ -51,15 +46,9 @@ export async function createListPrinter(
   endless = false,
 ): Promise<ItemPrinter> {
   const items: ResultView = { ...view, list: false, schema: view.schema?.properties?.['data']?.items };
-  const { showing, options, write, shown } = prepare(flags, env, items);
+  const { showing, write, shown } = prepare(flags, env, items);
   const { createItemPrinter } = await import('./print-items.ts');
-  return createItemPrinter(
-    { ...shown, list: view.list, schema: view.schema },
-    { ...showing, endless },
-    options,
-    write,
-    report,
-  );
+  return createItemPrinter({ ...shown, list: view.list, schema: view.schema }, { ...showing, endless }, write, report);
 }
 
 function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
@@ -67,19 +56,36 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
   const { field, quiet } = partOf(flags, env);
   const format = formatOf(flags, env, toTerminal);
   const shown = flags.columns === undefined ? view : withColumns(view, flags.columns);
-  const showing = chooseShowing(format, field, quiet, view);
-  const options: RenderOptions = {
+  const showing = {
+    ...chooseShowing(format, field, quiet, view),
     colour: wantsColour(toTerminal, flags.color, env),
     // A terminal of unknown size reports 0.
     width: toTerminal ? process.stdout.columns || 80 : undefined,
   };
-  return {
-    field,
-    showing,
-    options,
-    shown,
-    write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text),
-  };
+  const write = (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text);
+  return { field, showing, shown, write };
+}
+
+/** Matches a column of `--columns`: a path, whose quoted names may contain commas. */
+const COLUMN = /(?:\["[^"]*"\]|[^,])+/g;
+
+/**
+ * Returns the view of a result with the columns of `--columns`. Throws the fault `usage`, before a request is sent, for a
+ * column that no result can have.
+ */
+function withColumns(view: ResultView, typed: string): ResultView {
+  const schema = itemSchema(view);
+  if (schema === undefined) throw new Fault('usage', '--columns: there is no result to print');
+  const known = Object.keys(schema.properties ?? {});
+  if (known.length === 0) throw new Fault('usage', '--columns: the result has no columns', { hint: 'use -o json' });
+  const columns = (typed.match(COLUMN) ?? ['']).map((column) => column.trim());
+  for (const column of columns) {
+    if (findUnknown(schema, parsePath(column, '--columns')) === undefined) continue;
+    throw new Fault('usage', `--columns: there is no column ${column}`, {
+      hint: `the columns are ${known.join(', ')}`,
+    });
+  }
+  return { ...view, columns, rest: false, areChosen: true };
 }
 
 /** Returns the format of a result. A typed `--columns` overrides a format of the environment that has no columns. */

@@ -19,11 +19,14 @@ import {
 import { checkField, findUnknown, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
 /** The selected output of a result: one member, only ids, or the whole result in a format. */
-export interface Showing {
+interface Selection {
   readonly format: Format;
   readonly field: readonly Step[] | undefined;
   readonly quiet: boolean;
 }
+
+/** The selected output, and how it looks. */
+export type Showing = Selection & RenderOptions;
 
 type Render = (bodyText: string, view: ResultView, options: RenderOptions) => Rendered | Promise<Rendered>;
 
@@ -43,7 +46,7 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
 };
 
 /** Returns the selected output. Throws the fault `usage`, before a request is sent, if no result can satisfy it. */
-export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Showing {
+export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Selection {
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);
   if (steps !== undefined) checkField(isOfItems(view, steps) ? itemSchema(view) : view.schema, steps);
@@ -55,39 +58,25 @@ function isAnyJson({ schema }: ResultView): boolean {
   return schema !== undefined && schema.properties === undefined && schema.items === undefined;
 }
 
-export async function renderResult(
-  bodyText: string,
-  view: ResultView,
-  showing: Showing,
-  options: RenderOptions,
-): Promise<Rendered> {
+export async function renderResult(bodyText: string, view: ResultView, showing: Showing): Promise<Rendered> {
   if (showing.field !== undefined) return renderField(bodyText, showing.field, view);
   const { nested } = view;
   if (nested !== undefined && !showing.quiet && (showing.format === 'table' || showing.format === 'csv')) {
-    return renderNested(parseJson(bodyText), nested, view, showing.format, options);
+    return renderNested(parseJson(bodyText), nested, view, showing);
   }
   const { text, note = view.list ? listNote(parseJson(bodyText), view) : undefined } = showing.quiet
     ? renderIds(bodyText, view)
-    : await RENDERERS[showing.format](bodyText, view, options);
+    : await RENDERERS[showing.format](bodyText, view, showing);
   return { text, note };
 }
 
 /** Resolves to the items of the only list of a result. A remark has the other members. */
-async function renderNested(
-  body: Json,
-  member: string,
-  view: ResultView,
-  format: 'table' | 'csv',
-  options: RenderOptions,
-): Promise<Rendered> {
+async function renderNested(body: Json, member: string, view: ResultView, showing: Showing): Promise<Rendered> {
   const schema = view.schema?.properties?.[member];
   const columns = view.areChosen ? view.columns : Object.keys(schema?.items?.properties ?? {});
   const items = stringifyJson(selectField(body, [member]) ?? []);
-  const { text } = await RENDERERS[format](
-    items,
-    { schema, list: true, columns, rest: false, ...(view.areChosen && { areChosen: true }) },
-    options,
-  );
+  const list = { schema, list: true, columns, rest: false, ...(view.areChosen && { areChosen: true }) };
+  const { text } = await RENDERERS[showing.format](items, list, showing);
   const others = memberNames(asObject(body) ?? {}).filter((name) => name !== member);
   const texts = others.map((name) => [name, cellText(selectField(body, [name]))] as const);
   const note = texts.flatMap(([name, value]) => (value === '' ? [] : [`${name}: ${value}`])).join(', ');

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { Fault } from '../../core/fault.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
+import { parseChoice } from '../flags/quantities.ts';
 import { groupDigits } from './progress-line.ts';
 import { parsePath, type Step, selectField } from './select-field.ts';
 
@@ -115,12 +115,5 @@ export type Format = (typeof FORMATS)[number];
 /** Returns the requested format. Default: `table` on a terminal, else `json`. Throws `usage` for an unknown one. */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
-  return requireFormat('--output (VAULT_OUTPUT)', asked);
-}
-
-/** Returns the format of this name. Throws the fault `usage`, which names the flag, for another one. */
-export function requireFormat(flag: string, asked: string): Format {
-  const format = FORMATS.find((known) => known === asked);
-  if (format !== undefined) return format;
-  throw new Fault('usage', `${flag} must be one of ${FORMATS.join(', ')}`);
+  return parseChoice('--output (VAULT_OUTPUT)', asked, FORMATS);
 }

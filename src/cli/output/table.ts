@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
@@ -32,34 +33,30 @@ interface Sizes {
 }
 
 /**
- * Resolves to a result as a table: a list with one line per item and without empty columns, a single result with one
+ * Returns a result as a table: a list with one line per item and without empty columns, a single result with one
  * line per value. Draws no rules, so that users can copy, cut and search the output. Times are local.
  */
-export async function renderTable(body: Json, view: ResultView, options: RenderOptions): Promise<Rendered> {
-  if (!view.list) return { text: await drawDetails(detailsOf(body, view), options) };
+export function renderTable(body: Json, view: ResultView, options: RenderOptions): Rendered {
+  if (!view.list) return { text: drawDetails(detailsOf(body, view), options) };
   return renderRows(itemsOf(body, view), view, options, pageNote(body));
 }
 
-/** Resolves to the items of several pages as one table. */
-export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Promise<Rendered> {
-  return renderRows(
-    items,
-    view,
-    options,
-    items.length === 0 ? (view.emptyNote ?? 'no items') : countNote(items.length),
-  );
+/** Returns the items of several pages as one table. */
+export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Rendered {
+  const note = items.length === 0 ? (view.emptyNote ?? 'no items') : countNote(items.length);
+  return renderRows(items, view, options, note);
 }
 
-async function renderRows(
+function renderRows(
   items: readonly Json[],
   view: ResultView,
   options: RenderOptions,
   note: string | undefined,
-): Promise<Rendered> {
+): Rendered {
   const used = view.columns.filter((column) => items.some((item) => cellValue(item, column) !== undefined));
   const columns = view.areChosen || items.length === 0 ? view.columns : used;
   const { lines, widths } = layOut(items, columns, view, options);
-  const text = await drawTable(lines, widths, options);
+  const text = drawTable(lines, widths, options);
   const hint = hiddenNote(columns, widths);
   const notes = [note, hint].filter(Boolean);
   return { text, note: notes.join('; ') || undefined };
@@ -71,7 +68,7 @@ async function renderRows(
  */
 export function createEndlessTable(view: ResultView, options: RenderOptions, note: (text: string) => void) {
   let widths: readonly number[] | undefined;
-  return async (items: readonly Json[]): Promise<string> => {
+  return (items: readonly Json[]): string => {
     const { columns } = view;
     const next = layOut(items, columns, view, options);
     if (widths === undefined) {
@@ -117,16 +114,10 @@ function layOut(items: readonly Json[], columns: readonly string[], view: Result
   return { lines, rigid, widths };
 }
 
-async function drawTable(
-  lines: readonly Line[],
-  widths: readonly number[],
-  options: RenderOptions,
-  hasHead = true,
-): Promise<string> {
+function drawTable(lines: readonly Line[], widths: readonly number[], options: RenderOptions, hasHead = true): string {
   const shown = hasHead ? lines : lines.slice(1);
   const cells = shown.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
-  const paint = await painter(options);
-  return draw(cells, widths, (cell, row) => (hasHead && row === 0 ? paint(cell) : cell));
+  return draw(cells, widths, (cell, row) => (hasHead && row === 0 ? bold(cell, options) : cell));
 }
 
 function hiddenNote(columns: readonly string[], widths: readonly number[]): string | undefined {
@@ -170,13 +161,12 @@ function detailsOf(body: Json, view: ResultView): readonly Line[] {
   });
 }
 
-async function drawDetails(rows: readonly Line[], options: RenderOptions): Promise<string> {
+function drawDetails(rows: readonly Line[], options: RenderOptions): string {
   const { width = Number.POSITIVE_INFINITY } = options;
   const widest = (at: 0 | 1) => Math.max(0, ...rows.map((row) => displayWidth(row[at] ?? '')));
   // Half of the line, or the space that the values leave.
   const nameWidth = Math.min(widest(0), Math.max(Math.floor(width / 2), width - GAP.length - widest(1)));
   const valueWidth = width - nameWidth - GAP.length;
-  const paint = await painter(options);
   const lines = rows.flatMap(([name = '', value = '']): readonly Line[] => {
     // Wrap a long name instead of cutting it, because `--field` needs the whole name.
     const isLong = displayWidth(name) > nameWidth;
@@ -184,7 +174,7 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
     const values = wrapToWidth(value, valueWidth).map((line, at) => [at === 0 && !isLong ? name : '', line]);
     return [...own, ...values];
   });
-  return draw(lines, [nameWidth], (cell, _, column) => (column === 0 && cell !== '' ? paint(cell) : cell));
+  return draw(lines, [nameWidth], (cell, _, column) => (column === 0 && cell !== '' ? bold(cell, options) : cell));
 }
 
 /**
@@ -229,10 +219,7 @@ function countNote(count: number): string {
   return `${count} ${count === 1 ? 'item' : 'items'}`;
 }
 
-async function painter({ colour }: RenderOptions): Promise<(text: string) => string> {
-  if (!colour) return (text) => text;
-  const { Chalk } = await import('chalk');
-  const { bold } = new Chalk({ level: 1 });
-  // Chalk prints further arguments, too, such as those of `map`.
-  return (text) => bold(text);
+/** Returns a text in bold if colours are wanted. The options decide, so `styleText` must not look at the stream. */
+function bold(text: string, { colour }: RenderOptions): string {
+  return colour ? styleText('bold', text, { validateStream: false }) : text;
 }

@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts';
-import { useErrorForm } from '../exit/error-form.ts';
+import { typedValue, useErrorForm } from '../exit/error-form.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../flags/global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
@@ -63,4 +63,16 @@ export function fillFromProfile(profile: Profile, named: Named, env: Environment
 /** Returns whether a flag or a variable names a vault. */
 export function isVaultNamed(named: Named, env: Environment): boolean {
   return Boolean(named.url ?? named.file ?? named.store) || VAULT_VARIABLES.some((name) => env[name]);
+}
+
+/** Makes errors use the form that the profile of a command line asks for. Ignores a profile that cannot be read. */
+export async function useProfileErrorForm(words: readonly string[], env: Environment): Promise<void> {
+  const names = ['profile', 'url', 'file', 'store'] as const;
+  const flags = Object.fromEntries(
+    names.flatMap((name) => {
+      const value = typedValue(words, `--${name}`);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  await withProfile(flags, env).catch(() => undefined);
 }

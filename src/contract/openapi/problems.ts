@@ -26,7 +26,7 @@ export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   return [
     ...EVERYWHERE,
     ...(row.params || row.body?.properties?.['application_id'] ? [404 as const] : []),
-    ...(row.conflicts.length > 0 || takesIdempotencyKey(row) ? [409 as const] : []),
+    ...(row.conflicts !== undefined || takesIdempotencyKey(row) ? [409 as const] : []),
     ...(row.body ? [413 as const, 415 as const] : []),
   ].sort();
 }

@@ -1,4 +1,4 @@
-import { MAX_REACH, type ReachPart } from '../../contract/reach.ts';
+import { MAX_REACH, type ReachPart } from '../../contract/explanation.ts';
 import { type GovernedPart, governedParts } from '../access/governed-parts.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { Instant } from '../ports.ts';

@@ -12,6 +12,7 @@ import { memberFlags } from '../../derive/member-flags.ts';
 import { memberNamer, type NameMember } from '../../derive/name-member.ts';
 import { defineMembers } from '../../derive/operation-command.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
+import { accepted } from '../../exit/refused-reply.ts';
 import { report, reportProblem } from '../../exit/report-failure.ts';
 import { createTextReader } from '../../files/text-reader.ts';
 import { addFlags, FLAGS, typedFlags, VAULT_FLAGS } from '../../flags/global-flags.ts';
@@ -167,10 +168,8 @@ async function changeApplication(
   try {
     const read: Call = { operation: 'getApplication', apiKey, params: { id: input.arguments[0] ?? '' }, query: [] };
     const named = await resolveApplication(client, read);
-    if ('status' in named) return reportProblem(named);
     for (let attempt = 1; ; attempt += 1) {
-      const found = await client.call(named);
-      if (found.status >= 400) return reportProblem(found);
+      const found = accepted(await client.call(named));
       const before = objectOf(found.bodyText);
       const changed =
         given === undefined ? await editMembers(editor ?? '', row, before) : change(before, given, input.members);

@@ -11,10 +11,8 @@ const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year
 export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
   if (format === 'table') return devBanner(ready, keys, headerPrefix);
   const { renderResult } = await import('../../output/render-result.ts');
-  const showing = { format, field: undefined, quiet: false };
-  return (
-    await renderResult(stringifyJson({ ...ready } as Printable), RESULT_VIEWS.serveDev, showing, { colour: false })
-  ).text;
+  const showing = { format, field: undefined, quiet: false, colour: false };
+  return (await renderResult(stringifyJson({ ...ready } as Printable), RESULT_VIEWS.serveDev, showing)).text;
 }
 
 /** Returns the URL, the keys, the console's link, the ids of seeded records, and a command to paste into a shell. */

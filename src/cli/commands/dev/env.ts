@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
+import { parseChoice } from '../../flags/quantities.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
@@ -49,7 +50,7 @@ export const defineEnv = subcommand({
   ],
   async run({ flags, env, read }) {
     const values = read(ENV_FLAGS);
-    const shell = SHELLS[oneOf('--shell', values.shell, SHELL_NAMES) ?? 'sh'];
+    const shell = SHELLS[parseChoice('--shell', values.shell ?? 'sh', SHELL_NAMES)];
     const variables = await variablesFor(flags, values, env);
     if (values.github) {
       await setForJob(variables, env);
@@ -93,7 +94,7 @@ async function variablesFor(
   values: FlagValues<typeof ENV_FLAGS>,
   env: Environment,
 ): Promise<Readonly<Record<string, string>>> {
-  const as = oneOf('--as', values.as, KEY_NAMES);
+  const as = values.as === undefined ? undefined : parseChoice('--as', values.as, KEY_NAMES);
   if ('readyFile' in flags && flags.profile !== undefined) {
     throw new Fault('usage', 'only one of --ready-file and --profile can be given');
   }
@@ -145,10 +146,4 @@ async function variablesOfSeed(seed: JsonObject): Promise<Readonly<Record<string
   const { seededVariables } = await import('../seed/seed-output.ts');
   const variables = [...seededVariables({ apps: {}, tokens: {}, ...seed })];
   return Object.fromEntries(variables.filter(([name, value]) => /^\w+$/.test(name) && !/\p{Cc}/u.test(value)));
-}
-
-function oneOf<T extends string>(flag: string, typed: string | undefined, known: readonly T[]): T | undefined {
-  const found = known.find((one) => one === typed);
-  if (typed === undefined || found !== undefined) return found;
-  throw new Fault('usage', `${flag} must be one of ${known.join(', ')}`);
 }

@@ -16,7 +16,7 @@ export interface SeededDevVaultOptions {
 }
 
 /** `ids` is what `vault seed apply --out -` prints: `{ apps, tokens }`. It is empty without a seed file. */
-type SeededDevVault = DevVault & { readonly ids: JsonObject };
+export type SeededDevVault = DevVault & { readonly ids: JsonObject };
 
 /** A daemon with its `--dev` vault, on a free port of 127.0.0.1. */
 export type DevDaemon = Awaited<ReturnType<typeof startDevDaemon>>;
@@ -27,7 +27,7 @@ export type DevDaemon = Awaited<ReturnType<typeof startDevDaemon>>;
  */
 export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions, background = false) {
   const dev = await openSeededDevVault(options);
-  const { vault, clock, snapshots, reset } = dev;
+  const { vault } = dev;
   try {
     const [{ startDaemon }, { directClient }] = await Promise.all([
       import('../../../http/daemon.ts'),
@@ -44,7 +44,7 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
       notices: () => vault.notices(),
       log: false,
       version: VERSION,
-      dev: { clock, snapshots, reset },
+      dev,
     });
     let stopped: Promise<void> | undefined;
     /** Stops the daemon and closes the vault. Further calls wait for the first. */

@@ -4,6 +4,8 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Credential } from '../../../keyring/credential.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
+import type { StoreLocation } from '../../../vault/location.ts';
+import type { CreateStoreVaultOptions } from '../../../vault/store-vault.ts';
 import { withKeyFile } from '../../credential/key-out.ts';
 import { canPrompt } from '../../credential/prompt.ts';
 import {
@@ -18,6 +20,7 @@ import { FLAGS, flag } from '../../flags/global-flags.ts';
 import { chooseOwnLocation } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import {
+  askNewCredential,
   askNewPassphrase,
   checkLabel,
   keptCredential,
@@ -59,26 +62,19 @@ key: --key-file, --key-command or --passphrase-file.`,
 
 async function init(line: CommandLine): Promise<string> {
   const { tenant: tenantName = 'default', grant, weakPassphrase, ...flags } = line.read(INIT_FLAGS);
-  const label = checkLabel(flags.label);
+  const options = { tenantName, weakPassphrase, label: checkLabel(flags.label) };
   const location = chooseOwnLocation(line.flags, line.env);
   checkTenantName('--tenant', tenantName);
-  if (location.store !== undefined) {
-    return (await import('./init-store.ts')).initStore(line, location.store, {
-      tenantName,
-      grant,
-      weakPassphrase,
-      label,
-    });
-  }
+  if (location.store !== undefined) return initStore(line, location.store, { ...options, grant });
   if ('grant' in line.flags) throw new Fault('usage', '--grant needs --store');
   const file = filePath('--file', location.file);
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
   const notice = await checkFileSystem(file, line.read(FLAGS.fileSystem).allowNetworkFilesystem);
   if (notice !== undefined) report(notice);
-  const { credential, removeKeyFile } = await newCredential(file, line, weakPassphrase);
+  const { credential, removeKeyFile } = await newCredential(line, weakPassphrase, file);
   try {
     const { createVault } = await import('../../../vault/vault.ts');
-    const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase, label });
+    const { vault, tenant, application } = await createVault({ file, credential, ...options });
     await vault.close();
     const keyFile = credential.kind === 'key_file' ? adjacentKeyFile(file, line.flags, line.env) : undefined;
     if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
@@ -87,6 +83,36 @@ async function init(line: CommandLine): Promise<string> {
   } catch (error) {
     // Another command may have created this vault meanwhile, with the key file of this one.
     if (!existsSync(file)) await removeKeyFile();
+    throw error;
+  }
+}
+
+/** Creates the tables of a vault, with a key that is named: a database has no default key file. */
+async function initStore(
+  line: CommandLine,
+  store: StoreLocation,
+  options: Omit<CreateStoreVaultOptions, 'store' | 'credential'>,
+): Promise<string> {
+  const { createStoreVault, hasVault } = await import('../../../vault/store-vault.ts');
+  if (Object.keys(namedCredential(line.flags, line.env)).length === 0)
+    throw new Fault('credential_missing', 'a database has no default key file');
+  if (await hasVault(store)) {
+    throw new Fault('conflict', `${store.url.shown} holds a vault in this schema`, {
+      hint: 'name another schema with ?schema=NAME; existing vaults are never changed',
+    });
+  }
+  const { credential, removeKeyFile } = await newCredential(line, options.weakPassphrase);
+  try {
+    const { tenant, application } = await createStoreVault({ store, credential, ...options });
+    if (canPrompt()) report(`wrote ${store.url.whole}`, 'keep a copy of the key: without it nobody can read the vault');
+    return stringifyJson({
+      store: store.url.whole,
+      tenant: tenant as Printable,
+      application: application as Printable,
+    });
+  } catch (error) {
+    // Keep the key file if another command has created this vault with it meanwhile.
+    if (!(await hasVault(store).catch(() => true))) await removeKeyFile();
     throw error;
   }
 }
@@ -101,13 +127,14 @@ function madeBy(line: CommandLine, file: string, { kind }: Credential) {
 }
 
 /**
- * Resolves to the named credential. Without one, prompts for a passphrase on a terminal. Creates a key file if there is
- * no terminal or the passphrase is empty.
+ * Resolves to the named credential. Without one, prompts for a passphrase on a terminal. For a file, creates a key file
+ * if there is no terminal or the passphrase is empty.
  */
-async function newCredential(file: string, { flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
+async function newCredential({ flags, env }: CommandLine, allowWeak: boolean, file?: string): Promise<NewCredential> {
   const named = namedCredential(flags, env);
   const provided = await provideNamed(named, '--');
   if (provided !== undefined) return provided;
+  if (file === undefined) return askNewCredential('Passphrase', { allowWeak });
   if (!canPrompt()) return makeKeyFileBeside(file);
   const ifEmpty = named.passphraseFile === undefined && { ifEmpty: `the key file ${keyFileBeside(file)}` };
   const passphrase = await askNewPassphrase('Passphrase', { allowWeak, ...ifEmpty });

@@ -161,7 +161,12 @@ export const defineKeysRotate = withAdmin({
   async prepare(line) {
     const { tenant, master, indexes } = line.read(ROTATE_FLAGS);
     return async (admin, opened) => {
-      if (master && isUniform(opened.credential)) throw uniformKey();
+      // A new master key is wrapped for the given credential, so this makes a new slot.
+      if (master && isUniform(opened.credential)) {
+        throw new Fault('usage', '--master: the key that opens this vault is 32 equal bytes', {
+          hint: 'add another with `vault keys add --new-key-file FILE`, then rotate with `--key-file FILE`',
+        });
+      }
       // Read the folder first: a failure after the rotation would hide its result.
       const snapshots = await countSnapshots(opened);
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
@@ -179,13 +184,6 @@ export const defineKeysRotate = withAdmin({
   },
   exitCode: damagedExitCode,
 });
-
-/** A new master key is wrapped for the given credential, so this makes a new slot. */
-function uniformKey(): Fault {
-  return new Fault('usage', '--master: the key that opens this vault is 32 equal bytes', {
-    hint: 'add another with `vault keys add --new-key-file FILE`, then rotate with `--key-file FILE`',
-  });
-}
 
 async function countSnapshots({ file }: Opening): Promise<number> {
   if (file === undefined) return 0;

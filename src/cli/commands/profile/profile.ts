@@ -6,8 +6,9 @@ import { canPrompt, isTypedByHand, promptSecret } from '../../credential/prompt.
 import { checkApiKey, namedCredential } from '../../credential/read-credential.ts';
 import { createTextReader } from '../../files/text-reader.ts';
 import { type Environment, FLAGS, type FlagsOf, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { parseChoice } from '../../flags/quantities.ts';
 import { chooseTarget } from '../../flags/target.ts';
-import { requireFormat } from '../../output/result-view.ts';
+import { FORMATS } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
@@ -94,9 +95,9 @@ async function shown(store: ProfileStore, name: string) {
 async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> {
   const target = chooseTarget(flags, env);
   const asked = flagValue(flags.defaultOutput, env, OUTPUT_FLAGS.defaultOutput);
-  const output = asked === undefined ? undefined : requireFormat('--default-output', asked);
+  const output = asked === undefined ? undefined : parseChoice('--default-output', asked, FORMATS);
   const keys = { ...(await readKeys(flags, env)), ...(output !== undefined && { output }) };
-  if (target.kind === 'remote') {
+  if (target.url !== undefined) {
     // Check the URL: `httpTransport` throws for anything but a daemon's URL.
     await httpTransport(target.url, 1).close();
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
@@ -110,7 +111,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   }
   const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
   return {
-    ...(target.kind === 'store' ? { store: checkStore(target.store) } : { file: path.resolve(target.file) }),
+    ...(target.store !== undefined ? { store: checkStore(target.store) } : { file: path.resolve(target.file) }),
     ...(keyFile !== undefined && { key_file: path.resolve(keyFile) }),
     ...(keyCommand !== undefined && { key_command: checkKeyCommand(keyCommand) }),
     ...(passphraseFile !== undefined && { passphrase_file: absolute('--passphrase-file', passphraseFile) }),

@@ -79,14 +79,11 @@ export async function withOutFile<T>(
   const { reserveFile } = await import('../../files/whole-file.ts');
   const longest = new Map(document.apps.map(({ item }) => [item, { id: MAX_ID, key: MAX_KEY }]));
   const bytes = Buffer.byteLength(printIds(format, seededIds({ apps: longest }, document)));
-  const reserved = await reserveFile('--out', file, bytes);
-  try {
+  return reserveFile('--out', file, bytes, async (fill) => {
     const { text, result } = await work();
-    await reserved.fill(text);
+    await fill(text);
     return result;
-  } finally {
-    await reserved.discard();
-  }
+  });
 }
 
 /** Returns the seed and the numbers of items by change. `withItems` adds the items that differ. */

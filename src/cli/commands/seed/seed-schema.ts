@@ -1,5 +1,5 @@
 import { APPLICATION, CREATE_APPLICATION } from '../../../contract/application.ts';
-import type { Schema } from '../../../contract/schema.ts';
+import { object, type Schema } from '../../../contract/schema.ts';
 import { TENANT_SETTINGS, UPDATE_TENANT } from '../../../contract/tenant.ts';
 import { CREATE_TOKEN } from '../../../contract/token.ts';
 
@@ -20,76 +20,61 @@ const SETTINGS = Object.entries(TENANT_SETTINGS.properties).map(([name, setting]
 
 const { name, permissions, rules, can_create_expiring_applications } = CREATE_APPLICATION.properties;
 
-const APP: Schema = {
-  type: 'object',
-  required: ['type'],
-  additionalProperties: false,
-  properties: {
-    name: { ...name, description: `${name.description} Default: the name of the item.` },
-    type: {
-      enum: APPLICATION.properties.type.enum.filter((type) => type !== 'expiring'),
-      description:
-        'The type of the application. It cannot be `expiring`, because the application must exist at the next apply.',
-    },
-    permissions,
-    rules,
-    can_create_expiring_applications,
+const APP: Schema = object(['type'], {
+  name: { ...name, description: `${name.description} Default: the name of the item.` },
+  type: {
+    enum: APPLICATION.properties.type.enum.filter((type) => type !== 'expiring'),
+    description:
+      'The type of the application. It cannot be `expiring`, because the application must exist at the next apply.',
   },
-};
+  permissions,
+  rules,
+  can_create_expiring_applications,
+});
 
 /** A seed's expressions must work on its data, so `without_result` is no member of a seed. */
 const { without_result: _, ...CREATED } = CREATE_TOKEN.properties;
 
-const TOKEN: Schema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...CREATED,
-    id: {
-      type: 'string',
-      minLength: 3,
-      maxLength: 400,
-      pattern: '^[^{}]*$',
-      description: 'The id of the token, which cannot be an expression. Default: the name of the item.',
-    },
-    generate: {
-      enum: GENERATED_KINDS,
-      description: 'The kind of test data to generate instead of `data`. It has valid checksums, but no real values.',
-    },
-    count: {
-      type: 'integer',
-      minimum: 1,
-      maximum: MAX_GENERATED,
-      description:
-        'With `generate`: the number of tokens. Their ids are the id of the item with -1, -2, … appended. Default: 1.',
-    },
+const TOKEN: Schema = object([], {
+  ...CREATED,
+  id: {
+    type: 'string',
+    minLength: 3,
+    maxLength: 400,
+    pattern: '^[^{}]*$',
+    description: 'The id of the token, which cannot be an expression. Default: the name of the item.',
   },
-};
+  generate: {
+    enum: GENERATED_KINDS,
+    description: 'The kind of test data to generate instead of `data`. It has valid checksums, but no real values.',
+  },
+  count: {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_GENERATED,
+    description:
+      'With `generate`: the number of tokens. Their ids are the id of the item with -1, -2, … appended. Default: 1.',
+  },
+});
 
 /** The schema of a seed file; the source of `vault seed schema` and docs/seed.schema.json. */
-export const SEED_SCHEMA: Schema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    $schema: { type: 'string', description: 'The JSON Schema that editors use; the vault ignores it.' },
-    seed: {
-      type: 'string',
-      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
-      description: 'The name of the seed. The application `seed: NAME` makes its tokens. Default: default.',
-    },
-    tenant: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        name: UPDATE_TENANT.properties.name,
-        settings: { ...TENANT_SETTINGS, properties: Object.fromEntries(SETTINGS) },
-      },
-      description: 'The name and the settings of the tenant of the calling key.',
-    },
-    apps: { type: 'object', propertyNames: ITEM_NAME, additionalProperties: APP, description: 'Applications by name.' },
-    tokens: { type: 'object', propertyNames: ITEM_NAME, additionalProperties: TOKEN, description: 'Tokens by name.' },
+export const SEED_SCHEMA: Schema = object([], {
+  $schema: { type: 'string', description: 'The JSON Schema that editors use; the vault ignores it.' },
+  seed: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
+    description: 'The name of the seed. The application `seed: NAME` makes its tokens. Default: default.',
   },
-};
+  tenant: {
+    description: 'The name and the settings of the tenant of the calling key.',
+    ...object([], {
+      name: UPDATE_TENANT.properties.name,
+      settings: { ...TENANT_SETTINGS, properties: Object.fromEntries(SETTINGS) },
+    }),
+  },
+  apps: { type: 'object', propertyNames: ITEM_NAME, additionalProperties: APP, description: 'Applications by name.' },
+  tokens: { type: 'object', propertyNames: ITEM_NAME, additionalProperties: TOKEN, description: 'Tokens by name.' },
+});
 
 /** Returns the JSON Schema document of a seed file. */
 export function seedSchemaDocument(): object {

@@ -5,7 +5,8 @@ import { readApiKey } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { outputPath } from '../../files/output-path.ts';
 import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
-import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
+import { parseChoice } from '../../flags/quantities.ts';
+import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { closing } from '../on-file.ts';
@@ -92,9 +93,9 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
   const document = await loadSeed(words, env, seed ?? 0);
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
-  if (seed !== undefined && target.kind !== 'remote') allowKnownKeys(locationOf(target), 'seed' in flags);
-  const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
-  const noNewApps = seed !== undefined && target.kind === 'remote';
+  if (seed !== undefined && target.url === undefined) allowKnownKeys(target, 'seed' in flags);
+  const random = seed === undefined || target.url !== undefined ? undefined : seededRandom(seed);
+  const noNewApps = seed !== undefined && target.url !== undefined;
   return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {
     // Throws before anything is changed.
     if (out !== undefined) printIds(out.format, seededIds({ apps: new Map() }, document));
@@ -129,9 +130,7 @@ function outOf(
     return undefined;
   }
   if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
-  const format = OUT_FORMATS.find((known) => known === (named ?? 'json'));
-  if (format !== undefined) return { format, file: outputPath(out) };
-  throw new Fault('usage', `--format (VAULT_SEED_FORMAT) must be one of ${OUT_FORMATS.join(', ')}`);
+  return { format: parseChoice('--format (VAULT_SEED_FORMAT)', named ?? 'json', OUT_FORMATS), file: outputPath(out) };
 }
 
 /** `vault seed schema`: prints the JSON Schema of a seed file, for editors. */

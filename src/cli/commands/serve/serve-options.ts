@@ -20,11 +20,12 @@ import {
   switchValue,
   switchWord,
 } from '../../flags/global-flags.ts';
-import { parseByteSize, parseDuration, parseRate, parseWhole } from '../../flags/quantities.ts';
+import { parseByteSize, parseChoice, parseDuration, parseRate, parseWhole } from '../../flags/quantities.ts';
 import { includedActiveTokens } from '../../flags/target.ts';
 import type { Retention } from './audit-retention.ts';
 
 export const DEFAULT_HEADER_PREFIX = 'SVC';
+const LEVELS = Object.keys(AUDIT_LEVELS) as AuditLevel[];
 const METRICS_ADDRESS: MetricsAddress = { host: '127.0.0.1', port: 9484 };
 
 /** The flags of `vault serve`, besides those that open the file. */
@@ -106,7 +107,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment
     flagValue(flags[name], env, SERVE_FLAGS[name]);
   const dev = isOn('dev');
   const log = logOf(flags, env, dev ? 'text' : 'json');
-  const rate = value('rateLimit');
+  const [rate, audit] = [value('rateLimit'), value('audit')];
   const whole = (name: 'port' | 'maxDepth' | 'maxConnections' | 'maxExpiring', min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
@@ -157,7 +158,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment
       writerThread: true,
       limits,
       includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
-      auditLevel: parseAuditLevel(value('audit')),
+      auditLevel: audit === undefined ? undefined : parseChoice('--audit (VAULT_AUDIT)', audit, LEVELS),
       auditStrict: isOn('auditStrict'),
     },
   };
@@ -192,11 +193,6 @@ function uiOf({ ui }: ServeFlags, env: Environment, dev: boolean): boolean | und
     throw new Fault('usage', '--ui needs --dev', { hint: 'to open any other vault in the browser, run `vault ui`' });
   const word = env[SERVE_FLAGS.ui.env] ?? '';
   return ui ?? (word === '' ? undefined : switchValue(SERVE_FLAGS.ui, word));
-}
-
-function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
-  if (text === undefined || Object.hasOwn(AUDIT_LEVELS, text)) return text as AuditLevel | undefined;
-  throw new Fault('usage', `--audit (VAULT_AUDIT) must be one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
 }
 
 /**

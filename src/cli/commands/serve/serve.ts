@@ -1,10 +1,8 @@
 import type { Client } from '../../../contract/call.ts';
-import type { JsonObject } from '../../../contract/json.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
 import { setTimeout } from '../../../core/timers.ts';
 import type { Metrics } from '../../../http/metrics.ts';
-import type { listenForMetrics } from '../../../http/metrics-listener.ts';
 import { isEveryAddress, isLoopback } from '../../../http/own-hosts.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
@@ -17,7 +15,8 @@ import { VERSION } from '../../help/version.ts';
 import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
+import type { DevVault } from '../dev/dev-vault.ts';
+import type { SeededDevVault } from '../dev/seeded-dev-vault.ts';
 import { subcommand } from '../subcommand.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
 import { createRetention } from './audit-retention.ts';
@@ -129,41 +128,48 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
   for (const fact of options.ignored) report(fact);
   const isIgnored = options.dev && env[FLAGS.store.store.env];
   if (isIgnored) report('VAULT_STORE is ignored: --dev makes a vault of its own');
-  const notice = await fileSystemOf(flags, options, env);
+  const file = options.dev ? flags.file : chooseOwnLocation(flags, env).file;
+  const notice = file === undefined ? undefined : await checkFileSystem(file, options.allowNetworkFilesystem);
   if (notice !== undefined) report(notice);
-  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, { meter, reportError });
+  const { vault, dev } = await openServed(flags, options, env, { meter, reportError });
+  const keys = dev?.keys;
   meter?.watchVault(() => vault.figures());
   try {
     // Load everything before the ready file exists: a program that waits for the ready file may replace the product's
     // files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const certificate = options.tls && keepCertificate(options.tls, report, meter?.certificateEnds);
-    const { daemon, link } = await listen(vault, options, { ...dev, file: flags.file }, keys, { certificate, meter });
-    let listener: MetricsListener | undefined;
-    let stopSweeper: (() => void) | undefined;
-    let stopFileCheck: (() => void) | undefined;
+    const { daemon, link } = await listen(vault, options, dev, flags.file, { certificate, meter });
+    const stops = [() => certificate?.stop()];
     const stop = async () => {
-      stopSweeper?.();
-      stopFileCheck?.();
-      certificate?.stop();
-      listener?.stop();
+      for (const end of stops) end();
       await daemon.stop();
     };
     try {
-      const ui = link === undefined ? {} : { ui: link(daemon.url) };
-      listener = await showMetrics(options, meter);
-      const ready = { ...readyOf(daemon.url, options, listener), ...keys, ...seeded, ...ui };
-      const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
+      const { url } = daemon;
+      const listener = await showMetrics(options, meter);
+      if (listener !== undefined) stops.push(listener.stop);
+      const { headerPrefix } = options;
+      const ready: Ready = {
+        ...{ url, pid: process.pid, version: VERSION },
+        // Readers need the prefix if it is not the default.
+        ...(headerPrefix !== DEFAULT_HEADER_PREFIX && { header_prefix: headerPrefix }),
+        ...(listener !== undefined && { metrics: listener.url }),
+        ...keys,
+        ...(dev?.seeded && { seed: dev.ids }),
+        ...(link !== undefined && { ui: link(url) }),
+      };
+      const text = keys && (await devText?.(format, ready, keys, headerPrefix));
       if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
       const { retention } = options;
       const prune = retention && createRetention(retention, vault, report);
       const reported = notice === undefined ? [] : [notice];
-      stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune });
-      if (keys === undefined) stopFileCheck = startFileCheck(() => vault.check(), report);
+      stops.push(startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune }));
+      if (dev === undefined) stops.push(startFileCheck(() => vault.check(), report));
       startWork(
         reloadAtSignals({ certificate: certificate && (() => certificate.reload(daemon)), log: logFile?.reopen }),
       );
-      announce(daemon.url, options);
+      announce(url, options);
       if (text !== undefined) await writeOut(text);
     } catch (error) {
       // Otherwise the server would keep the process alive and accept requests for a closed vault.
@@ -189,20 +195,8 @@ function announce(url: string, { host, socket, passed }: ServeOptions): void {
   );
 }
 
-/** Returns the contents that every ready file has. Readers need the header prefix if it is not the default. */
-function readyOf(url: string, { headerPrefix }: ServeOptions, listener?: MetricsListener): Ready {
-  const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
-  const metrics = listener === undefined ? {} : { metrics: listener.url };
-  return { url, pid: process.pid, version: VERSION, ...prefix, ...metrics };
-}
-
-type MetricsListener = Awaited<ReturnType<typeof listenForMetrics>>;
-
 /** Listens for metrics requests. Resolves to undefined without `--metrics`. */
-async function showMetrics(
-  { metrics, hostNames }: ServeOptions,
-  meter: Metrics | undefined,
-): Promise<MetricsListener | undefined> {
+async function showMetrics({ metrics, hostNames }: ServeOptions, meter: Metrics | undefined) {
   if (metrics === undefined || meter === undefined) return undefined;
   const { listenForMetrics } = await import('../../../http/metrics-listener.ts');
   const listener = await listenForMetrics(metrics, hostNames, () => meter.text());
@@ -210,16 +204,10 @@ async function showMetrics(
   return listener;
 }
 
-/** The opened vault. The optional members exist only with `--dev`. */
-type ServedVault = Pick<DevVault, 'vault'> &
-  Partial<Pick<DevVault, 'keys' | 'clock' | 'snapshots' | 'reset' | 'holder'>> & {
-    readonly seeded?: { readonly seed: JsonObject };
-  };
-
-/** Resolves to the notice on the file system of the served file. Rejects with `file_unsafe` for NFS and SMB. */
-async function fileSystemOf(flags: GlobalFlags, options: ServeOptions, env: Environment): Promise<string | undefined> {
-  const file = options.dev ? flags.file : chooseOwnLocation(flags, env).file;
-  return file === undefined ? undefined : checkFileSystem(file, options.allowNetworkFilesystem);
+/** The opened vault. `seeded` is true with seed files. */
+interface ServedVault {
+  readonly vault: Vault;
+  readonly dev?: SeededDevVault & { readonly seeded: boolean };
 }
 
 async function openServed(
@@ -233,8 +221,8 @@ async function openServed(
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
     const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
     const seed = flagValue(flags.seed, env, SERVE_FLAGS.seed);
-    const { ids, ...dev } = await openSeededDevVault({ file: flags.file, settings, seedFiles, seed, env });
-    return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
+    const dev = await openSeededDevVault({ file: flags.file, settings, seedFiles, seed, env });
+    return { vault: dev.vault, dev: { ...dev, seeded: seedFiles.length > 0 } };
   }
   const location = chooseOwnLocation(flags, env);
   if (location.store !== undefined && options.retention !== undefined) {
@@ -259,8 +247,8 @@ async function openServed(
 async function listen(
   vault: Vault,
   options: ServeOptions,
-  { clock, snapshots, reset, holder, file }: Omit<ServedVault, 'vault'> & { readonly file: string | undefined },
-  keys: DevKeys | undefined,
+  dev: DevVault | undefined,
+  file: string | undefined,
   { certificate, meter }: { readonly certificate: Certificate | undefined; readonly meter: Metrics | undefined },
 ) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
@@ -270,9 +258,8 @@ async function listen(
   const tls = await certificate?.read();
   const ready = () => vault.ready();
   await ready();
-  const dev = clock && snapshots && { clock, snapshots, reset };
   const client = directClient(vault);
-  const link = keys && (await devConsole(client, options, keys, { holder, file }));
+  const link = dev && (await devConsole(client, options, dev, file));
   const daemon = await startDaemon(client, {
     ...options,
     console: link?.console,
@@ -293,8 +280,8 @@ async function listen(
 async function devConsole(
   client: Client,
   options: ServeOptions,
-  keys: DevKeys,
-  { holder, file }: { readonly holder: DevVault['holder'] | undefined; readonly file: string | undefined },
+  { keys, holder }: DevVault,
+  file: string | undefined,
 ): Promise<ConsoleLink | undefined> {
   const { host, socket, passed, tls, headerPrefix, settings } = options;
   if (socket !== undefined || passed !== undefined || !(options.ui ?? isLoopback(host))) return undefined;

@@ -14,18 +14,16 @@ export interface SweeperContext {
 }
 
 /**
- * Returns a function that removes expired tokens. Also reports the vault's notices, such as a clock in doubt. Repeats a
- * notice only if it had disappeared. Then prunes the audit.
+ * Removes expired tokens every minute, but not while the last sweep still runs, and then prunes the audit. Also reports
+ * the vault's notices, such as a clock in doubt, and repeats a notice only if it had disappeared. Does not keep the
+ * process alive. Returns a function that stops the sweeper.
  */
-export function createSweeper({
-  sweep,
-  notices,
-  report,
-  reported: first = [],
-  prune,
-}: SweeperContext): () => Promise<void> {
+export function startSweeper({ sweep, notices, report, reported: first = [], prune }: SweeperContext): () => void {
   let reported = first;
-  return async () => {
+  let isRunning = false;
+  async function run(): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
     try {
       await sweep();
       const now = await notices();
@@ -35,23 +33,8 @@ export function createSweeper({
       report('expired tokens could not be removed; trying again in a minute');
     }
     await prune?.();
-  };
-}
-
-/**
- * Sweeps every minute. Skips a minute if the last sweep still runs. Does not keep the process alive. Returns a function
- * that stops the sweeper.
- */
-export function startSweeper(context: SweeperContext): () => void {
-  const sweep = createSweeper(context);
-  let isRunning = false;
-  async function start(): Promise<void> {
-    if (isRunning) return;
-    isRunning = true;
-    await sweep().finally(() => {
-      isRunning = false;
-    });
+    isRunning = false;
   }
-  const timer = setInterval(start, MINUTE).unref();
+  const timer = setInterval(run, MINUTE).unref();
   return () => clearInterval(timer);
 }

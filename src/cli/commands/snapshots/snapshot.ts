@@ -167,12 +167,10 @@ function onSnapshots({ prepare, ...row }: OnSnapshots): Define {
       const { checkSnapshotName, vaultSnapshots } = await import('../../../vault/snapshots.ts');
       if (name !== undefined) checkSnapshotName(name);
       const target = chooseTarget(flags, env);
-      if (target.kind === 'store') refuseStore(target.store);
-      if (target.kind === 'direct') await requireDevFile(target.file);
+      if (target.store !== undefined) refuseStore(target.store);
+      if (target.file !== undefined) await requireDevFile(target.file);
       const { onFile, onDaemon } = await prepare(line, name ?? '');
-      if (target.kind === 'remote') {
-        return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon);
-      }
+      if (target.url !== undefined) return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon);
       const { file } = target;
       const credential = await readCredential({ file }, flags, env);
       return onFile(vaultSnapshots(file, async () => credential));

@@ -1,14 +1,12 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Finding } from '../../../core/key-holder-ports.ts';
-import type { Vault } from '../../../vault/vault.ts';
-import { type KeyMember, withKeyFile } from '../../credential/key-out.ts';
+import { withKeyFile } from '../../credential/key-out.ts';
 import { confirmLoss } from '../../credential/prompt.ts';
 import { report } from '../../exit/report-failure.ts';
-import { FLAGS, type FlagRow, type FlagRows, flag } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagRow, flag } from '../../flags/global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { closing, onVault, withAdmin } from '../on-file.ts';
-import type { CommandLine, Printing } from '../printing.ts';
+import { withAdmin, withVault } from '../on-file.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
 import { damagedExitCode } from './damaged-exit-code.ts';
 
@@ -17,43 +15,39 @@ const TENANT = flag('--tenant <name>', 'the tenant, by name or id (default: the 
 const ACCEPTED = flag('--tenant <id>', 'the id of the tenant (default: the only one)', 'VAULT_TENANT_ID');
 
 /** `vault tenant create`: creates a tenant. Needs the key of the vault, but no API key. */
-export const defineTenantCreate = onTenants({
+export const defineTenantCreate = withVault({
   flags: { name: NAME, ...FLAGS.keyOut },
   view: RESULT_VIEWS.tenantCreate,
   examples: ['vault tenant create --name Shop --key-out shop.key'],
-  keyMember: 'application.key',
-  prepare({ read }) {
+  async prepare({ read }) {
     const name = checkTenantName('--name', required(read({ name: NAME }).name, NAME));
-    return async (vault) => stringifyJson({ ...(await vault.createTenant(name)) });
+    const { keyOut } = read(FLAGS.keyOut);
+    return (vault) =>
+      withKeyFile(keyOut, async () => stringifyJson({ ...(await vault.createTenant(name)) }), 'application.key');
   },
 });
 
 /** `vault tenant list`: lists every tenant of the vault, oldest first. */
-export const defineTenantList = onVault({
+export const defineTenantList = withVault({
   view: RESULT_VIEWS.tenantList,
   help: `
 The list omits damaged tenants, and the exit code is then 9. \`vault doctor\` finds the damage.`,
   examples: ['vault tenant list', 'vault tenant list -q'],
-  prepare:
-    async () =>
-    async ({ credential, ...location }) => {
-      const { openVaultAt } = await import('../../../vault/location.ts');
-      const listed = await closing(await openVaultAt(location, { credential }), (vault) => vault.listTenants());
-      const { tenants: data, ...damaged } = listed;
-      return { data, ...damaged };
-    },
+  prepare: async () => async (vault) => {
+    const { tenants: data, ...damaged } = await vault.listTenants();
+    return { data, ...damaged };
+  },
   exitCode: damagedExitCode,
 });
 
 /** `vault tenant issue-key`: creates a management application; the result holds its key. */
-export const defineTenantIssueKey = onTenants({
+export const defineTenantIssueKey = withVault({
   flags: { tenant: TENANT, ...FLAGS.keyOut },
   view: RESULT_VIEWS.tenantIssueKey,
   examples: ['vault tenant issue-key --tenant ID --key-out management.key'],
-  keyMember: 'key',
-  prepare({ read }) {
-    const { tenant } = read({ tenant: TENANT });
-    return async (vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
+  async prepare({ read }) {
+    const { tenant, keyOut } = read({ tenant: TENANT, ...FLAGS.keyOut });
+    return (vault) => withKeyFile(keyOut, async () => stringifyJson((await vault.issueKey(tenant)) as Printable));
   },
 });
 
@@ -102,29 +96,4 @@ function reportDifference(tenantId: string, findings: readonly Finding[]): void 
 function required(value: string | undefined, { flag, env }: FlagRow): string {
   if (value !== undefined) return value;
   throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
-}
-
-interface OnTenants extends Pick<Printing<object>, 'view' | 'examples'> {
-  readonly flags?: FlagRows;
-  /** The path of the API key in the result; absent when it has none. */
-  readonly keyMember?: KeyMember;
-  /** Checks the flags. Returns the work on the open vault. */
-  readonly prepare: (line: CommandLine) => (vault: Vault) => Promise<string>;
-}
-
-/** Returns the function that defines a subcommand for a file or a database. */
-function onTenants({ keyMember, prepare, ...row }: OnTenants) {
-  return onVault({
-    ...row,
-    async prepare(line) {
-      const work = prepare(line);
-      const keyOut = keyMember && line.read(FLAGS.keyOut).keyOut;
-      return async ({ credential, ...location }) => {
-        const { openVaultAt } = await import('../../../vault/location.ts');
-        return closing(await openVaultAt(location, { credential }), (vault) =>
-          withKeyFile(keyOut, () => work(vault), keyMember),
-        );
-      };
-    },
-  });
 }

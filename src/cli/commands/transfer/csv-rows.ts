@@ -1,3 +1,4 @@
+import { parseText } from '../../../client/decode-problem.ts';
 import type { Json } from '../../../contract/json.ts';
 import {
   type DataRule,
@@ -7,11 +8,11 @@ import {
   type TokenType,
 } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
-import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { JsonText, type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
 import { withoutGuard } from '../../output/csv.ts';
 import { asObject } from '../../output/result-view.ts';
-import { addedColumns, exportedRowOf, isExportHeader } from './export-csv.ts';
+import { isExportColumn, isExportHeader } from './export-csv.ts';
 import type { ImportRow } from './import-row.ts';
 import { MASKED, parseOrNothing, READ_ONLY } from './read-rows.ts';
 
@@ -159,11 +160,6 @@ function brokenCsv(line: number, error: Error): Error {
   return new Fault('invalid_data', `line ${line} of the CSV: ${what}`);
 }
 
-/** Returns the fault for a CSV without a token type. */
-function missingType(): Fault {
-  return new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
-}
-
 type ToRow = (cells: readonly string[]) => Omit<ImportRow, 'line'>;
 
 /** The reason to reject a row of a list: its cell `7` may be a number or a text. */
@@ -219,7 +215,8 @@ export async function* csvRows(
     }
     const typeColumn = typeWord?.slice('type='.length) ?? 'type';
     const typeAt = typeWord === undefined ? names.indexOf('type') : columnOf(names, 'type', typeColumn);
-    if (typeAt < 0) throw missingType();
+    if (typeAt < 0)
+      throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
     const made = new Map<string, ToRow>();
     return (cells: readonly string[]) => {
       const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);
@@ -238,22 +235,18 @@ export async function* csvRows(
   /** Returns the row function of a CSV of an export, in which the map may keep added columns as metadata. */
   function exported(names: readonly string[]): ToRow {
     const kept = map.map((word) => {
-      const [, name = '', column = ''] = /^metadata\.([^=]+)=(.+)$/.exec(word) ?? [];
-      if (name === '') throw new Fault('usage', `--map ${word}: a CSV of an export takes only metadata.NAME=COLUMN`);
-      return [name, columnOf(names, `metadata.${name}`, column)] as const;
+      const [, member = '', column = ''] = /^(metadata\.[^=]+)=(.+)$/.exec(word) ?? [];
+      if (member === '') throw new Fault('usage', `--map ${word}: a CSV of an export takes only metadata.NAME=COLUMN`);
+      return [member, columnOf(names, member, column)] as const;
     });
-    const added = addedColumns(names).filter((name) => !kept.some(([, at]) => names[at] === name));
+    const added = names.filter((name, at) => !isExportColumn(name) && !kept.some(([, index]) => index === at));
     if (added.length > 0) onUnused(added);
-    const toRow = exportedRowOf(names);
-    if (kept.length === 0) return toRow;
+    const own = ['data', ...Object.keys(OWN_MEMBERS)].filter((name) => isExportColumn(name) && names.includes(name));
+    const at = new Map([...own.map((name) => [name, names.indexOf(name)] as const), ...kept]);
     return (cells) => {
-      const row = toRow(cells);
-      const token = asObject(parseOrNothing(row.body) ?? null) ?? {};
-      const pairs = kept.flatMap(([name, at]) => (cells[at] ? [[name, cells[at]] as const] : []));
-      return {
-        ...row,
-        body: stringifyJson({ ...token, metadata: { ...Object(token['metadata']), ...Object.fromEntries(pairs) } }),
-      };
+      const plain = cells.map((cell, index) => (isExportColumn(names[index]) ? withoutGuard(cell) : cell));
+      const body = bodyOf(plain[names.indexOf('type')] || undefined, WHOLE_DATA, at, plain, false);
+      return { body, ...(cells[names.indexOf('data')] === '' && { refused: MASKED }) };
     };
   }
 
@@ -276,7 +269,7 @@ export async function* csvRows(
     const used = new Set([...known, ...at.values()]);
     const unused = names.filter((_name, index) => !used.has(index));
     if (unused.length > 0) onUnused(unused);
-    return (cells: readonly string[]) => ({ body: bodyOf(own, members, at, cells) });
+    return (cells: readonly string[]) => ({ body: bodyOf(own, members, at, cells, dataMembers(own) === WHOLE_DATA) });
   }
 }
 
@@ -315,11 +308,13 @@ function columnOf(header: readonly string[], member: string, column: string): nu
   });
 }
 
+/** Returns the body of a record. `isText` is whether a cell for all of `data` is a text even if it is JSON. */
 function bodyOf(
-  type: TokenType,
+  type: string | undefined,
   members: DataMembers,
   at: ReadonlyMap<string, number>,
   cells: readonly string[],
+  isText: boolean,
 ): string {
   const data: Record<string, Printable> = {};
   const metadata: Record<string, string> = {};
@@ -339,17 +334,15 @@ function bodyOf(
   return stringifyJson({
     ...own,
     type,
-    data: members === WHOLE_DATA ? wholeData(type, data['data']) : data,
+    data: members !== WHOLE_DATA ? data : isText ? data['data'] : jsonOrText(data['data']),
     // The vault rejects metadata that is no object.
     metadata: object === undefined || Object.keys(pairs).length === 0 ? whole : pairs,
   });
 }
 
-/** Returns the data of a cell: a text for types whose data is text, else JSON if the cell is JSON. */
-function wholeData(type: TokenType, cell: Printable | undefined): Printable | undefined {
-  if (dataMembers(type) === WHOLE_DATA || typeof cell !== 'string') return cell;
-  const value = parseOrNothing(cell);
-  return value === undefined ? cell : value;
+/** Returns the data of a cell: JSON as it is, and any other cell as a text. */
+function jsonOrText(cell: Printable | undefined): Printable | undefined {
+  return typeof cell === 'string' && parseText(cell) !== undefined ? new JsonText(cell) : cell;
 }
 
 /** Returns the member's value for a cell. A list is JSON, else one expression or words between commas. */

@@ -1,17 +1,12 @@
 import { parseText } from '../../../client/decode-problem.ts';
 import { JsonText, type Printable, stringifyJson } from '../../../core/json/stringify.ts';
-import { type CsvCell, csvText, withoutGuard } from '../../output/csv.ts';
-import type { ImportRow } from './import-row.ts';
-import { MASKED } from './read-rows.ts';
+import { type CsvCell, csvText } from '../../output/csv.ts';
 
 /** A row of an export, by member. */
 export type ExportRow = Readonly<Record<string, Printable | undefined>>;
 
 /** The columns of a CSV export. It lacks masks and other expressions. */
 const COLUMNS = ['id', 'type', 'data', 'masked', 'containers', 'metadata', 'expires_at'] as const;
-
-/** The columns that are always text. */
-const TEXTS: ReadonlySet<string> = new Set(['id', 'type', 'expires_at']);
 
 /** Resolves to the header of a CSV export. */
 export const exportHeader = (): Promise<string> => csvText([COLUMNS]);
@@ -36,20 +31,5 @@ export function isExportHeader(header: readonly string[]): boolean {
   return header.includes('masked') && header.includes('type');
 }
 
-/** Returns the columns that a CSV export lacks. */
-export const addedColumns = (header: readonly string[]): readonly string[] =>
-  header.filter((name) => !COLUMNS.some((column) => column === name));
-
-/** Returns the function that makes the Create Token body of a row of a CSV export. Marks a row without data as rejected. */
-export function exportedRowOf(header: readonly string[]) {
-  const at = COLUMNS.map((column) => [column, header.indexOf(column)] as const);
-  return (cells: readonly string[]): Pick<ImportRow, 'body' | 'refused'> => {
-    const members = at.flatMap(([column, index]) => {
-      const cell = withoutGuard(cells[index] ?? '');
-      if (cell === '' || column === 'masked') return [];
-      const isJson = !TEXTS.has(column) && parseText(cell) !== undefined;
-      return [`${JSON.stringify(column)}:${isJson ? cell : JSON.stringify(cell)}`];
-    });
-    return { body: `{${members.join(',')}}`, ...(cells[header.indexOf('data')] === '' && { refused: MASKED }) };
-  };
-}
+/** Returns whether a column is one of a CSV export. */
+export const isExportColumn = (name: string | undefined): boolean => COLUMNS.some((column) => column === name);

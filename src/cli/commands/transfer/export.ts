@@ -1,21 +1,23 @@
+import type { Client } from '../../../contract/call.ts';
 import { Fault } from '../../../core/fault.ts';
+import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey, readCredential } from '../../credential/read-credential.ts';
-import type { ExitCode } from '../../exit/exit-codes.ts';
-import { reportProblem } from '../../exit/report-failure.ts';
+import { accepted } from '../../exit/refused-reply.ts';
 import { outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
 import { FLAGS, flag, oneShot } from '../../flags/global-flags.ts';
-import { chooseTarget, locationOf, openTarget } from '../../flags/target.ts';
+import { chooseTarget, openTarget } from '../../flags/target.ts';
+import { pagesOf } from '../../operation/list-all.ts';
 import { progressLine } from '../../output/progress-line.ts';
+import { itemsOf } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { selectField } from '../../output/select-field.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { encryptPieces } from './age-file.ts';
 import { chooseEncryption, ENCRYPT_FLAGS } from './age-keys.ts';
 import type { ExportRow } from './export-csv.ts';
-import { pageExport } from './page-export.ts';
-import { TransferRefused } from './transfer-refused.ts';
 
 const EXPORT_FLAGS = {
   out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
@@ -59,7 +61,7 @@ export const defineExport = printing({
   work: exportTokens,
 });
 
-async function exportTokens(command: CommandLine): Promise<object | ExitCode | undefined> {
+async function exportTokens(command: CommandLine): Promise<object | undefined> {
   const { format: name, masked, tenant, ...named } = command.read(EXPORT_FLAGS);
   const format = formatOf(name);
   const out = outputPath(named.out);
@@ -80,10 +82,6 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
     const pieces = encrypter === undefined ? text : encryptPieces(encrypter, text);
     if (out === undefined) for await (const piece of pieces) await writeOut(piece);
     else await writeWholeFile('--out', out, pieces);
-  } catch (error) {
-    line.end();
-    if (!(error instanceof TransferRefused)) throw error;
-    return reportProblem(error.reply);
   } finally {
     line.end();
     await source.close();
@@ -93,7 +91,7 @@ async function exportTokens(command: CommandLine): Promise<object | ExitCode | u
 
 async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
   const target = chooseTarget(flags, env);
-  if (target.kind === 'remote') {
+  if (target.url !== undefined) {
     if (masked) {
       throw new Fault(
         'usage',
@@ -105,11 +103,10 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
     const client = await openTarget(target, flags, env, 'many');
     return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
-  const location = locationOf(target);
-  const credential = await readCredential(location, flags, env);
+  const credential = await readCredential(target, flags, env);
   const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
-  const opened = await openTokenExport({ ...location, credential, tenantId: tenant, view });
+  const opened = await openTokenExport({ ...target, credential, tenantId: tenant, view });
   return {
     view,
     pages(onTotal) {
@@ -118,6 +115,28 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
     },
     close: () => opened.close(),
   };
+}
+
+/** The members of a token in a reply that Create Token accepts, too. */
+const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
+
+/**
+ * Yields pages of the tokens that an API key may read, as rows of an export. Pages by cursor, so each token appears
+ * only once even if others are deleted meanwhile. Throws `RefusedReply`.
+ */
+export async function* pageExport(
+  client: Client,
+  apiKey: string,
+  onTotal: (total: number) => void,
+): AsyncGenerator<readonly ExportRow[]> {
+  const list = { operation: 'listTokens', apiKey, params: {}, query: [] } as const;
+  const first = accepted(await client.call({ ...list, query: [['size', '1']] }));
+  onTotal(Number(selectField(parseJson(first.bodyText ?? ''), ['pagination', 'total_items'])));
+  for await (const page of pagesOf(client, list)) {
+    yield itemsOf(page, { list: true }).map((item) =>
+      Object.fromEntries(MEMBERS.map((member) => [member, selectField(item, [member])])),
+    );
+  }
 }
 
 function formatOf(name = 'ndjson'): Format {

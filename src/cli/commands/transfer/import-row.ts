@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json } from '../../../contract/json.ts';
-import { parseJson } from '../../../core/json/parse.ts';
-import { stringifyJson } from '../../../core/json/stringify.ts';
+import { isSameJson } from '../../../core/json/canonical-json.ts';
 import { MachineDate } from '../../../core/timers.ts';
-import { selectField } from '../../output/select-field.ts';
+import { objectOf } from '../../output/result-view.ts';
 
 /** A token to create: the body of the Create Token request, and its line in the input. */
 export interface ImportRow {
@@ -62,31 +61,14 @@ export function withId(body: string, id: string): string {
  * Does not compare members that the API never returns (masks, expressions).
  */
 export function isSameToken(body: string, shown: string): boolean {
-  const [sent, found] = [parseJson(body), parseJson(shown)];
-  const both = (member: string) => [selectField(sent, [member]), selectField(found, [member])] as const;
+  const [sent, found] = [objectOf(body), objectOf(shown)];
   return (
-    sameJson(...both('type')) &&
-    sameJson(...both('data')) &&
-    sameMembers(...both('metadata')) &&
-    sameContainers(...both('containers')) &&
-    sameTime(...both('expires_at'))
+    isSameJson(sent['type'] ?? null, found['type'] ?? null) &&
+    isSameJson(sent['data'] ?? null, found['data'] ?? null) &&
+    isSameJson(sent['metadata'] ?? {}, found['metadata'] ?? {}) &&
+    sameContainers(sent['containers'], found['containers']) &&
+    sameTime(sent['expires_at'], found['expires_at'])
   );
-}
-
-/** Returns whether two values are equal. Treats null as an absent member. */
-function sameJson(sent: Json | undefined, found: Json | undefined): boolean {
-  return stringifyJson(sent ?? null) === stringifyJson(found ?? null);
-}
-
-function sameMembers(sent: Json | undefined, found: Json | undefined): boolean {
-  const sorted = (value: Json | undefined) => {
-    const members = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-    return members
-      .map(([name, text]) => stringifyJson([name, text as Json]))
-      .sort()
-      .join();
-  };
-  return sorted(sent) === sorted(found);
 }
 
 function sameContainers(sent: Json | undefined, found: Json | undefined): boolean {

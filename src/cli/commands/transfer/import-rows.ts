@@ -27,7 +27,7 @@ export interface ImportEnding {
   readonly unanswered: number;
   /** The number of rows that were not sent; undefined when they were not counted. */
   readonly remaining: number | undefined;
-  /** `TransferRefused`, or an error of the client, the rows or the options. Absent when all rows are done. */
+  /** `RefusedReply`, or an error of the client, the rows or the options. Absent when all rows are done. */
   readonly stoppedBy?: unknown;
   /** Whether reading the rows failed, so that the same input would fail again. */
   readonly isInputFault: boolean;

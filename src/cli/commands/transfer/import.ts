@@ -4,15 +4,7 @@ import { readApiKey } from '../../credential/read-credential.ts';
 import { isSignalExit } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
-import {
-  type Environment,
-  FLAGS,
-  type FlagValues,
-  flag,
-  flagValue,
-  oneShot,
-  readFlags,
-} from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, flagValue, oneShot, readFlags } from '../../flags/global-flags.ts';
 import { printByteSize } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { createPrinter } from '../../output/print-result.ts';
@@ -44,16 +36,16 @@ const IMPORT_FLAGS = {
   ),
   errors: flag('--errors <path>', 'a new file for rejected rows, one JSON line each', 'VAULT_IMPORT_ERRORS'),
   resume: flag('--resume <path>', 'a journal; the same journal resumes a stopped import', 'VAULT_IMPORT_RESUME'),
-};
+  map: {
+    flag: '--map <member=column>',
+    env: 'VAULT_IMPORT_MAP',
+    help: 'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
+    repeatable: true,
+  },
+  revealed: oneShot('--revealed', 'the file is a list of a key that reveals the data of every token'),
+} as const;
 
-const MAP_FLAG = {
-  flag: '--map <member=column>',
-  env: 'VAULT_IMPORT_MAP',
-  help: 'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
-  repeatable: true,
-};
-
-/** The typed flags that `readFlags` does not read. */
+/** The typed flags that only a CSV takes. */
 type CsvFlags = { readonly map?: readonly string[]; readonly type?: string };
 
 const HELP = `
@@ -68,10 +60,6 @@ import with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
-const REVEALED = {
-  revealed: oneShot('--revealed', 'the file is a list of a key that reveals the data of every token'),
-};
-
 const DRY_RUN = { dryRun: oneShot('--dry-run', 'check and print the request of the first row; send nothing') };
 
 const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
@@ -79,15 +67,7 @@ const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS
 /** `vault import FILE`: creates a token from each row, many at a time. */
 export const defineImport = subcommand<CsvFlags>({
   args: { '<file>': 'the file to import; - for standard input' },
-  flags: {
-    ...IMPORT_FLAGS,
-    map: MAP_FLAG,
-    ...REVEALED,
-    ...DECRYPT_FLAGS,
-    ...DRY_RUN,
-    ...TARGET_FLAGS,
-    ...FLAGS.output,
-  },
+  flags: { ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN, ...TARGET_FLAGS, ...FLAGS.output },
   help: HELP,
   examples: [
     'vault import tokens.age --identity identity.txt',
@@ -96,13 +76,9 @@ export const defineImport = subcommand<CsvFlags>({
   ],
   async run({ words: [path = ''], flags, env: variables }) {
     const env = await withProfile(flags, variables);
-    const { dryRun: isDryRun, ...read } = readFlags(
-      { ...IMPORT_FLAGS, ...REVEALED, ...DECRYPT_FLAGS, ...DRY_RUN },
-      flags,
-      env,
-    );
+    const { dryRun: isDryRun, ...read } = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN }, flags, env);
     const print = createPrinter(flags, env, isDryRun ? RESULT_VIEWS.dryRun : RESULT_VIEWS.import);
-    const toRows = rowReader(path, read, flags, env);
+    const toRows = rowReader(path, read, flags);
     if (isDryRun) {
       const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
       await print(await firstRequest(toRows(await openInput(path, read)), headerPrefix));
@@ -170,15 +146,13 @@ async function firstRequest(rows: AsyncGenerator<ImportRow>, headerPrefix: strin
 /** Returns the function that turns the input's bytes into rows. Throws the fault `usage` before anything is opened. */
 function rowReader(
   path: string,
-  { format: named, type, delimiter, revealed }: FlagValues<typeof IMPORT_FLAGS & typeof REVEALED>,
+  { format: named, type, delimiter, map, revealed }: FlagValues<typeof IMPORT_FLAGS>,
   typed: CsvFlags,
-  env: Environment,
 ): (input: InputFile) => AsyncGenerator<ImportRow> {
   const [, ending] = /\.(csv|tsv)$/i.exec(path) ?? [];
   const format = named ?? (ending === undefined ? 'ndjson' : 'csv');
   if (format === 'csv') {
     const parsed = type === undefined ? undefined : parseTokenType(type);
-    const map = typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [];
     // Report a wrong word before the file is read.
     if (parsed !== undefined) parseColumnMap(map, parsed);
     const separator = delimiter ?? (ending?.toLowerCase() === 'tsv' ? 'tab' : undefined);

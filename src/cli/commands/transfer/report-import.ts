@@ -4,12 +4,11 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
 import { noSpaceFor } from '../../exit/error-reason.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
-import { printError, report, reportFailure, reportProblem } from '../../exit/report-failure.ts';
+import { printError, report, reportFailure } from '../../exit/report-failure.ts';
 import { cannotMake } from '../../files/whole-file.ts';
 import type { Environment } from '../../flags/global-flags.ts';
 import type { ImportCounts, ImportEnding } from './import-rows.ts';
 import type { RowError } from './send-row.ts';
-import { TransferRefused } from './transfer-refused.ts';
 
 /**
  * Creates a file (0600) for rejected rows. Each row has one JSON line with its position and its error, but without its
@@ -47,7 +46,7 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const { counts, unanswered, remaining, isInputFault } = ending;
   const stopped = 'stoppedBy' in ending;
   const fault = ending.stoppedBy instanceof Fault ? ending.stoppedBy.code : undefined;
-  const exitCode = stopped ? reportStop(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
+  const exitCode = stopped ? reportFailure(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
   const words = countWords(counts);
   const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
@@ -78,10 +77,6 @@ export function reportInterrupt(counts: Readonly<ImportCounts>, journal: string 
 
 function countWords({ created, skipped, failed }: Readonly<ImportCounts>): string[] {
   return [`${created} created`, `${skipped} already existed`, `${failed} rejected`];
-}
-
-function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
-  return stoppedBy instanceof TransferRefused ? reportProblem(stoppedBy.reply) : reportFailure(stoppedBy, env);
 }
 
 function howToContinue(journal: string | undefined, isInputFault: boolean): string {

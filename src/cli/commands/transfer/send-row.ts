@@ -4,9 +4,9 @@ import { PROBLEMS } from '../../../contract/problems.ts';
 import { loadedOnce } from '../../../core/loaded-once.ts';
 import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { sleep } from '../../../core/timers.ts';
+import { RefusedReply } from '../../exit/refused-reply.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { MASKED } from './read-rows.ts';
-import { TransferRefused } from './transfer-refused.ts';
 
 /** The maximum number of tries of a call while the vault is busy. */
 const MAX_TRIES = 60;
@@ -63,7 +63,7 @@ export function rowSender(client: Client, apiKey: string) {
 
   const refusalOfUpdate = loadedOnce(() => refusalOf(calls.takeMaskAway('mask')));
 
-  /** Sends one row and resolves to its outcome. Rejects with `TransferRefused` and with the errors of the client. */
+  /** Sends one row and resolves to its outcome. Rejects with `RefusedReply` and with the errors of the client. */
   async function send({ line, body, hasDerivedId, isRead, refused }: ImportRow): Promise<RowAnswer> {
     if (refused !== undefined) return { line, status: 400, code: 'invalid_request', detail: refused };
     const { id, withoutMask } = factsOf(body);
@@ -76,7 +76,7 @@ export function rowSender(client: Client, apiKey: string) {
     const exists = reply.status === 409 && id !== undefined;
     if (reply.status !== 201 && !exists) {
       const error = rowError(line, reply);
-      if (error.code === 'permission_missing') throw new TransferRefused(reply);
+      if (error.code === 'permission_missing') throw new RefusedReply(reply);
       // The masked form of a card is not a card.
       const isData = Object.keys(error.errors ?? {}).some((path) => path === 'data' || path.startsWith('data.'));
       return isRead === true && isData ? { ...error, detail: MASKED, errors: {} } : error;
@@ -97,10 +97,10 @@ export function rowSender(client: Client, apiKey: string) {
   }
 
   return {
-    /** Rejects with `TransferRefused` if the key may not create tokens. Creates nothing. */
+    /** Rejects with `RefusedReply` if the key may not create tokens. Creates nothing. */
     async requireCreate(): Promise<void> {
       const refusal = await refusalOf(calls.create(''));
-      if (refusal !== undefined) throw new TransferRefused(refusal);
+      if (refusal !== undefined) throw new RefusedReply(refusal);
     },
 
     /**
@@ -110,7 +110,7 @@ export function rowSender(client: Client, apiKey: string) {
     async sendAll(rows: readonly ImportRow[], answered: (index: number, answer: RowAnswer) => void): Promise<void> {
       const whole = rows.filter(({ body, refused }) => refused === undefined && isWholeRequest(body));
       const reply = whole.length > 1 ? await untilFree(client, calls.createAll(whole)) : undefined;
-      if (reply && reply.status !== 201 && !ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
+      if (reply && reply.status !== 201 && !ROW_STATUSES.has(reply.status)) throw new RefusedReply(reply);
       const created = new Set(reply?.status === 201 ? whole : []);
       for (let at = 0; at < rows.length; at += SINGLY_AT_ONCE) {
         const sent = rows.slice(at, at + SINGLY_AT_ONCE).map(async (row, index) => {
@@ -132,9 +132,9 @@ async function untilFree(client: Client, call: Call): Promise<Reply> {
   }
 }
 
-/** Returns the error of a row from its reply. Throws `TransferRefused` for a reply that does not concern this row. */
+/** Returns the error of a row from its reply. Throws `RefusedReply` for a reply that does not concern this row. */
 function rowError(line: number, reply: Reply): RowError {
-  if (!ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
+  if (!ROW_STATUSES.has(reply.status)) throw new RefusedReply(reply);
   const { code = '', detail = '', errors } = decodeProblem(reply.bodyText) ?? {};
   return { line, status: reply.status, code, detail, ...(errors && { errors }) };
 }

@@ -2,9 +2,10 @@ import path from 'node:path';
 import { shellWord } from '../../../client/shell-word.ts';
 import type { ConsoleCommands } from '../../../console/console.ts';
 import type { ConsoleKey } from '../../../console/identities.ts';
+import type { VaultLocation } from '../../../vault/location.ts';
 import { namedCredential, readApiKey } from '../../credential/read-credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
-import { locationOf, type Target } from '../../flags/target.ts';
+import type { Target } from '../../flags/target.ts';
 
 /** Returns a flag with its value, quoted for a shell. Returns no words without a value. */
 const words = (flag: string, value: string | undefined): readonly string[] =>
@@ -12,13 +13,12 @@ const words = (flag: string, value: string | undefined): readonly string[] =>
 
 /** Returns the words with which commands in any folder reach the vault of a console. */
 export function consoleCommands(target: Target, keys: readonly ConsoleKey[], flags: GlobalFlags, env: Environment) {
-  const vault = (target.kind === 'remote' ? daemonWords(target.url, flags, env) : ownWords(target, flags, env)).join(
-    ' ',
-  );
+  const named = target.url === undefined ? ownWords(target, flags, env) : daemonWords(target.url, flags, env);
+  const vault = named.join(' ');
   const keyFlags = keys.flatMap(({ flag = [] }) => flag);
   return {
     vault,
-    ...(target.kind === 'direct' && { file: vault }),
+    ...(target.file !== undefined && { file: vault }),
     console: ['vault ui', vault, ...keyFlags].join(' '),
   } satisfies ConsoleCommands;
 }
@@ -42,8 +42,7 @@ function daemonWords(url: string, flags: GlobalFlags, env: Environment): readonl
 }
 
 /** Returns the words that open a vault itself, without a credential that only a person or standard input has. */
-function ownWords(target: Exclude<Target, { readonly kind: 'remote' }>, flags: GlobalFlags, env: Environment) {
-  const { file, store } = locationOf(target);
+function ownWords({ file, store }: VaultLocation, flags: GlobalFlags, env: Environment) {
   const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
   return [
     ...words('--file', file && path.resolve(file)),

@@ -7,7 +7,8 @@ import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../credential/prompt.ts';
 import { readCredential } from '../../credential/read-credential.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
-import { report, reportProblem } from '../../exit/report-failure.ts';
+import { accepted } from '../../exit/refused-reply.ts';
+import { report } from '../../exit/report-failure.ts';
 import { withoutForeign } from '../../flags/foreign-variables.ts';
 import {
   type Environment,
@@ -19,7 +20,7 @@ import {
   VAULT_FLAGS,
 } from '../../flags/global-flags.ts';
 import { parseDuration, parseWhole } from '../../flags/quantities.ts';
-import { chooseTarget, daemonAt, locationOf, openTarget, type Target } from '../../flags/target.ts';
+import { chooseTarget, daemonAt, openTarget, type Target } from '../../flags/target.ts';
 import { VERSION } from '../../help/version.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { namedProfile } from '../../profiles/with-profile.ts';
@@ -83,17 +84,18 @@ async function showConsole(
   const target = chooseTarget(flags, env);
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
   const dev =
-    target.kind === 'remote'
+    target.url !== undefined
       ? (await import('../../../client/remote.ts')).devSender(await daemonAt(target.url, flags, env))
       : undefined;
-  const credential = target.kind === 'remote' ? undefined : await readCredential(locationOf(target), flags, env);
+  const credential = target.url !== undefined ? undefined : await readCredential(target, flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
   try {
-    for (const { apiKey } of apiKeys.length > 0 ? apiKeys : [{ apiKey: undefined }]) {
-      const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
-      // Without a key, any reply shows that the vault works.
-      if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
-    }
+    // An operation that needs no permission but reads the store.
+    const ask = (apiKey: string | undefined) =>
+      client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
+    for (const { apiKey } of apiKeys) accepted(await ask(apiKey));
+    // Without a key, any reply shows that the vault works.
+    if (apiKeys.length === 0) await ask(undefined);
     let stop: () => void = () => undefined;
     const untilStopped = createStopper((request) => {
       stop = request;
@@ -105,15 +107,8 @@ async function showConsole(
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       stop();
     }, idleMs).unref();
-    // Use an operation that needs no permission but reads the store.
     const ready = async () => {
-      const { status } = await client.call({
-        operation: 'listPermissions',
-        apiKey: apiKeys[0]?.apiKey,
-        params: {},
-        query: [],
-      });
-      if (status >= 500) throw new Problem('vault_busy');
+      if ((await ask(apiKeys[0]?.apiKey)).status >= 500) throw new Problem('vault_busy');
     };
     const { console, link } = createConsoleLink({
       client,
@@ -125,7 +120,7 @@ async function showConsole(
         commands: consoleCommands(target, apiKeys, flags, env),
       },
       holder:
-        target.kind === 'direct' && credential !== undefined
+        target.file !== undefined && credential !== undefined
           ? holderCommands(
               target.file,
               async () => structuredClone(credential),
@@ -171,8 +166,7 @@ async function showConsole(
 
 /** Returns the name of a vault for the page: a URL without secrets, or a path. */
 function nameOf(target: Target): string {
-  if (target.kind === 'remote') return target.url;
-  return target.kind === 'store' ? target.store.url.shown : target.file;
+  return target.url !== undefined ? target.url : (target.file ?? target.store.url.shown);
 }
 
 /** Asks whether the browser that shows `number` may use the console. Resolves to the answer; rejects on Ctrl-C. */

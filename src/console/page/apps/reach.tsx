@@ -1,6 +1,5 @@
 import { VaultError } from '../../../client/create-client.ts';
-import type { DraftApplication } from '../../../contract/explanation.ts';
-import type { ReachPart } from '../../../contract/reach.ts';
+import type { DraftApplication, ReachPart } from '../../../contract/explanation.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import type { Errors } from '../parts/form-field.tsx';
 import { wholeNumber } from '../parts/numbers.ts';

@@ -1,8 +1,7 @@
+import { at, MANAGEMENT_ID, PRIVATE_ID, TENANT_ID } from '../../example-names.ts';
 import type { OperationId } from '../../operations.ts';
 import { APPLICATION_EXAMPLES } from './application.ts';
 import { APPLICATION_KEY_EXAMPLES } from './application-key.ts';
-import { LOG_EXAMPLES } from './log.ts';
-import { PERMISSION_EXAMPLES } from './permission.ts';
 import { TENANT_EXAMPLES } from './tenant.ts';
 import { TOKEN_EXAMPLES } from './token.ts';
 
@@ -29,6 +28,38 @@ export const EXAMPLES: Examples = {
   ...APPLICATION_EXAMPLES,
   ...APPLICATION_KEY_EXAMPLES,
   ...TENANT_EXAMPLES,
-  ...PERMISSION_EXAMPLES,
-  ...LOG_EXAMPLES,
+  listPermissions: {
+    expiring: {
+      summary: 'Permissions of expiring applications',
+      query: { application_type: 'expiring' },
+      result: [{ type: 'token:read', description: 'Get and list tokens', application_types: ['private', 'expiring'] }],
+    },
+  },
+  listLogs: {
+    application: {
+      summary: 'The entries about an application',
+      query: { entity_id: PRIVATE_ID, size: 1 },
+      result: {
+        pagination: { page_size: 1 },
+        data: [
+          {
+            id: '3.1',
+            tenant_id: TENANT_ID,
+            actor_id: MANAGEMENT_ID,
+            actor_name: 'management',
+            actor_type: 'application',
+            actor_key_id: '7d0c6a52-93f6-4c0e-8f5c-2b6f5d1f9a10',
+            entity_name: 'backend',
+            entity_type: 'application',
+            entity_id: PRIVATE_ID,
+            operation: 'createApplication',
+            message: 'Create an application.',
+            status: 201,
+            revealed: false,
+            created_at: at('09:31'),
+          },
+        ],
+      },
+    },
+  },
 };
