@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { Chalk } from 'chalk';
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
@@ -219,7 +219,7 @@ function countNote(count: number): string {
   return `${count} ${count === 1 ? 'item' : 'items'}`;
 }
 
-/** Returns a text in bold if colours are wanted. The options decide, so `styleText` must not look at the stream. */
+/** Returns a text in bold if colours are wanted. The options decide, not chalk's own look at the terminal. */
 function bold(text: string, { colour }: RenderOptions): string {
-  return colour ? styleText('bold', text, { validateStream: false }) : text;
+  return new Chalk({ level: colour ? 1 : 0 }).bold(text);
 }
