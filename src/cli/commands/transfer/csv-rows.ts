@@ -214,9 +214,9 @@ export async function* csvRows(
       return isList && type === 'token' ? () => ({ body: '{}', isRead: true, refused: INEXACT }) : toRow;
     }
     const typeColumn = typeWord?.slice('type='.length) ?? 'type';
-    const typeAt = typeWord === undefined ? names.indexOf('type') : columnOf(names, 'type', typeColumn);
-    if (typeAt < 0)
+    if (typeWord === undefined && !names.includes('type'))
       throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card, or a column `type`');
+    const typeAt = columnOf(names, 'type', typeColumn);
     const made = new Map<string, ToRow>();
     return (cells: readonly string[]) => {
       const own = TOKEN_TYPE_NAMES.find((name) => name === cells[typeAt]);
@@ -301,7 +301,7 @@ function refuseOtherDelimiter([only = '', ...others]: readonly string[], map: re
 function columnOf(header: readonly string[], member: string, column: string): number {
   const index = header.indexOf(column);
   if (index >= 0 && header.indexOf(column, index + 1) < 0) return index;
-  if (index >= 0) throw new Fault('invalid_data', `--map ${member}=${column}: the CSV has several columns ${column}`);
+  if (index >= 0) throw new Fault('invalid_data', `the CSV has several columns ${column}`);
   const near = nearestName(column, header);
   throw new Fault('usage', `--map ${member}=${column}: the CSV has no column ${column}`, {
     hint: near === undefined ? `its columns are ${header.join(', ')}` : `did you mean ${member}=${near}?`,
