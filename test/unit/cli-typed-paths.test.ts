@@ -36,6 +36,21 @@ it.each(REFUSED)('%s', async (line, named, code) => {
   expect(stderr).toContain(`vault: ${named} cannot be used (${code})\n`);
 });
 
+/** A variable of the shell that is not set must not select `./vault.db` or the vault of the environment. */
+it.each([
+  ['tenant list --file=', '--file'],
+  ['--file= tenant list', '--file'],
+  ['tokens list --url=', '--url'],
+  ['doctor --store=', '--store'],
+  ['doctor --file v.db --key-file=', '--key-file'],
+  ['move --from= --to new.db', '--from'],
+])('%s', async (line, flag) => {
+  expect(await place.vault(line, { VAULT_FILE: 'v.db' })).toMatchObject({
+    exitCode: 2,
+    stderr: `vault: ${flag} is empty\nhint: name a value, or leave the flag out; a variable of the shell may not be set\n`,
+  });
+});
+
 /** Paths of the environment are judged by the command that uses them. */
 it.each([
   ['doctor', { VAULT_FILE: 'plain/v.db' }, /^vault: --file: plain\/v\.db cannot be used \(ENOTDIR\)$/m],

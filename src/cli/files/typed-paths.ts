@@ -14,6 +14,8 @@ const HINTS = {
 
 /** Matches flags with a path: a file, a folder, or the file or database of `vault move`. */
 const PATH_FLAG = /<(?:path|folder|vault)(?:\.\.\.)?>/;
+/** Matches flags that name a vault, and those with a path. */
+const NAMING_FLAG = /<(?:path|folder|vault|url)(?:\.\.\.)?>/;
 /** The arguments with a path. */
 const PATH_ARGUMENTS: ReadonlySet<string> = new Set(['file', 'backup', 'out']);
 
@@ -51,6 +53,13 @@ export function pathFault(name: string, path: string, error: unknown): Fault | u
  * because it may not use them.
  */
 export function checkTypedPaths(command: Command): void {
+  // A shell gives an empty value for a variable that is not set. The command would use another vault or file instead.
+  for (const [name, value] of typedValues(command, NAMING_FLAG)) {
+    if (value === '')
+      throw new Fault('usage', `${name} is empty`, {
+        hint: 'name a value, or leave the flag out; a variable of the shell may not be set',
+      });
+  }
   for (const [name, path] of typedPaths(command))
     checkPath(name, path, WRITTEN.has(name) && !isOnlyRead(name, command));
 }
@@ -88,14 +97,19 @@ function errorOf(look: () => unknown): unknown {
   }
 }
 
-/** Yields the flag or argument and the path of everything typed that names a file. `-` is no path. */
-function* typedPaths(command: Command): Generator<readonly [name: string, path: string]> {
+/** Yields the typed flags that a pattern matches, each with its values. */
+function* typedValues(command: Command, pattern: RegExp): Generator<readonly [name: string, value: unknown]> {
   for (let one: Command | null = command; one !== null; one = one.parent) {
     for (const option of one.options) {
-      const given: unknown = PATH_FLAG.test(option.flags) ? one.getOptionValue(option.attributeName()) : undefined;
-      for (const path of [given].flat()) if (isPath(path)) yield [option.long ?? option.flags, path];
+      const given: unknown = pattern.test(option.flags) ? one.getOptionValue(option.attributeName()) : undefined;
+      for (const value of [given].flat()) yield [option.long ?? option.flags, value];
     }
   }
+}
+
+/** Yields the flag or argument and the path of everything typed that names a file. `-` is no path. */
+function* typedPaths(command: Command): Generator<readonly [name: string, path: string]> {
+  for (const [name, path] of typedValues(command, PATH_FLAG)) if (isPath(path)) yield [name, path];
   for (const [index, argument] of command.registeredArguments.entries()) {
     if (!PATH_ARGUMENTS.has(argument.name())) continue;
     for (const path of [command.processedArgs[index]].flat()) if (isPath(path)) yield [argument.name(), path];
