@@ -1,5 +1,6 @@
 import type { Permission } from '../../contract/permissions.ts';
 import { outage, tryNow } from './outage.ts';
+import { Button } from './parts/controls.tsx';
 import { CopyButton } from './parts/pieces.tsx';
 import {
   actingAs,
@@ -20,9 +21,9 @@ export function OutageLine() {
       <h1 class="unseen">No answer</h1>
       <span>{value.reason} This data may be outdated.</span>{' '}
       <span aria-live="off">{value.wait > 0 ? `Next try in ${value.wait} s.` : 'Trying…'}</span>{' '}
-      <button type="button" onClick={tryNow} disabled={value.wait === 0}>
+      <Button onClick={tryNow} disabled={value.wait === 0}>
         Try now
-      </button>
+      </Button>
     </div>
   );
 }
@@ -40,12 +41,8 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
           ? 'works: it was deleted or regenerated, or has expired.'
           : 'work: they were deleted or regenerated, or have expired.'}
       </span>{' '}
-      <button type="button" onClick={() => (isAddingKey.value = true)}>
-        Add a key
-      </button>{' '}
-      <button type="button" onClick={() => void forgetKeys(ended)}>
-        Forget {isOne ? 'it' : 'them'}
-      </button>
+      <Button onClick={() => (isAddingKey.value = true)}>Add a key</Button>{' '}
+      <Button onClick={() => void forgetKeys(ended)}>Forget {isOne ? 'it' : 'them'}</Button>
     </div>
   );
 }
@@ -71,14 +68,10 @@ export function NeedsKey({ name, permission }: { readonly name: string; readonly
           )}
         </p>
         <p class="buttons">
-          {isChosen && (
-            <button type="button" onClick={() => (actingAs.value = undefined)}>
-              Use any key
-            </button>
-          )}
-          <button type="button" class="main" onClick={() => (isAddingKey.value = true)}>
+          {isChosen && <Button onClick={() => (actingAs.value = undefined)}>Use any key</Button>}
+          <Button class="main" onClick={() => (isAddingKey.value = true)}>
             Add a key
-          </button>
+          </Button>
         </p>
       </div>
     </div>

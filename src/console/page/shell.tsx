@@ -8,6 +8,7 @@ import { NewKey } from './new-key.tsx';
 import { EndedKeys, NeedsKey, OutageLine, WayBack } from './notices.tsx';
 import { outage } from './outage.ts';
 import { Palette } from './palette.tsx';
+import { Button } from './parts/controls.tsx';
 import { Key, Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
@@ -54,9 +55,9 @@ function Open({ about }: { readonly about: About }) {
           ))}
         </ul>
         <ClockLine isDev={about.dev} />
-        <button type="button" class="more" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
+        <Button class="more" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
           {isMore ? 'Close' : 'Menu'}
-        </button>
+        </Button>
         <div class="below">
           <IdentityChoice identities={about.identities} />
           <ThemeChoice />
@@ -65,15 +66,15 @@ function Open({ about }: { readonly about: About }) {
             {about.dev && ' · dev'}
             {!isSecureContext && ' · not encrypted'}
           </p>
-          <button type="button" onClick={openKeyList}>
+          <Button onClick={openKeyList}>
             Shortcuts <Key name="?" />
-          </button>
+          </Button>
           <a class="button" href={documentationOf(current?.name)} target="_blank" rel="noreferrer">
             Documentation
           </a>
-          <button type="button" onClick={() => void lock()}>
+          <Button onClick={() => void lock()}>
             Lock <Key name="Ctrl L" />
-          </button>
+          </Button>
         </div>
       </nav>
       <main key={screen} class={outage.value === undefined ? undefined : 'outage'}>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Application, ApplicationKey } from '../../../client/create-client.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
@@ -56,24 +57,15 @@ export function ApplicationKeys({ application }: { readonly application: Applica
               </span>
             </span>
             {mayChange && (
-              <button
-                type="button"
-                class="quiet"
-                aria-label={`Delete key ${key.version}`}
-                onClick={() => setEnding(key)}
-              >
+              <Button class="quiet" aria-label={`Delete key ${key.version}`} onClick={() => setEnding(key)}>
                 Delete
-              </button>
+              </Button>
             )}
           </li>
         ))}
       </ul>
       <Wrong>{wrong ?? error}</Wrong>
-      {mayChange && type !== 'expiring' && (
-        <button type="button" onClick={add}>
-          Add key
-        </button>
-      )}
+      {mayChange && type !== 'expiring' && <Button onClick={add}>Add key</Button>}
       {ending !== undefined && (
         <DeleteKey application={application} ended={ending} onClose={() => setEnding(undefined)} />
       )}

@@ -4,6 +4,7 @@ import { PERMISSIONS, type Permission, type PermissionRow } from '../../../contr
 import { readersOf } from '../applications.ts';
 import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Pane } from '../parts/pane.tsx';
 import { CopyButton, Key, Time } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
@@ -40,24 +41,20 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
       actions={
         <>
           {mayChange && (
-            <button type="button" onClick={edit}>
+            <Button onClick={edit}>
               Edit <Key name="e" />
-            </button>
+            </Button>
           )}
           {readersOf(all).includes(application) && (
             <a class="button" href={address('see-as', { app: id })}>
               See as
             </a>
           )}
-          {mayChange && (
-            <button type="button" onClick={() => setEnding('regenerate')}>
-              Regenerate key
-            </button>
-          )}
+          {mayChange && <Button onClick={() => setEnding('regenerate')}>Regenerate key</Button>}
           {isHeld('application:delete') && (
-            <button type="button" class="danger" onClick={() => setEnding('delete')}>
+            <Button class="danger" onClick={() => setEnding('delete')}>
               Delete
-            </button>
+            </Button>
           )}
           <AsCommand of={{ operation: 'getApplication', params: { id } }} />
         </>

@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
 import { useApplications } from '../applications.ts';
+import { Button } from '../parts/controls.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { Turner } from '../parts/turner.tsx';
@@ -56,9 +57,9 @@ function Log({ filter, live, names }: LogOptions) {
         <Wrong>{fresh.error && `Live: ${fresh.error}`}</Wrong>
         <span class="held" role="status">
           {fresh.held > 0 && (
-            <button type="button" class="main" onClick={showHeld}>
+            <Button class="main" onClick={showHeld}>
               ↑ {wholeNumber(fresh.held)} new
-            </button>
+            </Button>
           )}
         </span>
         {page !== undefined && events.length === 0 && page.searchedTo === undefined && (

@@ -1,5 +1,6 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { holderRun } from '../holder.ts';
+import { Check, Select } from '../parts/controls.tsx';
 import { DateField } from '../parts/date-field.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
@@ -112,28 +113,11 @@ interface ChoiceOptions {
 function Choice({ name, chosen, options, choose }: ChoiceOptions) {
   const isOther = chosen !== '' && !options.some(([value]) => value === chosen);
   return (
-    <select aria-label={name} value={chosen} onChange={({ currentTarget: { value } }) => choose(value)}>
-      <option value="">any {name}</option>
-      {isOther && <option value={chosen}>{chosen}</option>}
-      {options.map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-interface CheckOptions {
-  readonly isOn: boolean;
-  readonly turn: (isOn: boolean) => void;
-  readonly children: string;
-}
-
-function Check({ isOn, turn, children }: CheckOptions) {
-  return (
-    <label>
-      <input type="checkbox" checked={isOn} onChange={({ currentTarget: { checked } }) => turn(checked)} /> {children}
-    </label>
+    <Select
+      aria-label={name}
+      value={chosen}
+      options={[['', `any ${name}`], ...(isOther ? [[chosen, chosen] as const] : []), ...options]}
+      choose={choose}
+    />
   );
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
+import { Button } from './controls.tsx';
 import { Key } from './pieces.tsx';
 
 interface DraftOptions {
@@ -37,9 +38,7 @@ export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, 
         <header>
           <h1>{title}</h1>
           <span class="buttons">
-            <button type="button" onClick={() => go(closed)}>
-              Cancel
-            </button>
+            <Button onClick={() => go(closed)}>Cancel</Button>
             <button type="submit" class="main" disabled={isOff}>
               {action} <Key name="Ctrl Enter" />
             </button>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
+import { Button } from './controls.tsx';
 import { Key } from './pieces.tsx';
 
 interface PaneOptions {
@@ -25,9 +26,9 @@ export function Pane({ title, subject, closed, isWide, actions, children }: Pane
     <section class={isWide ? 'pane wide' : 'pane'} ref={element} tabIndex={-1} aria-labelledby="pane-title">
       <header>
         <h2 id="pane-title">{title}</h2>
-        <button type="button" onClick={() => go(closed)}>
+        <Button onClick={() => go(closed)}>
           Close <Key name="Esc" />
-        </button>
+        </Button>
       </header>
       {actions && <div class="actions buttons">{actions}</div>}
       <div class="scroller">{children}</div>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
 import { outage } from '../outage.ts';
+import { Button } from './controls.tsx';
 import { exactTime, relativeTime, shortTime } from './numbers.ts';
 import { toast } from './toast.tsx';
 
@@ -70,9 +71,9 @@ export function Key({ name }: { readonly name: string }) {
 export function CopyButton({ text }: { readonly text: string }) {
   if (!isSecureContext) return null;
   return (
-    <button type="button" class="quiet" onClick={() => copy(text)}>
+    <Button class="quiet" onClick={() => copy(text)}>
       Copy
-    </button>
+    </Button>
   );
 }
 

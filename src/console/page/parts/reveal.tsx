@@ -3,6 +3,7 @@ import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { session } from '../session.ts';
 import { loadAs } from '../vault.ts';
+import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
 import { jsonNodes, memberText } from './json-nodes.ts';
 import { Key, Wrong } from './pieces.tsx';
@@ -80,14 +81,10 @@ export function Reveal({ id, as }: RevealOptions) {
   return (
     <div class="reveal">
       <div class="buttons">
-        <button type="button" class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
+        <Button class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
           {isShown ? 'Hide' : 'Reveal'} <Key name={isShown ? 'Esc' : 'v'} />
-        </button>
-        {isSecureContext && (
-          <button type="button" onClick={copy}>
-            Copy without showing
-          </button>
-        )}
+        </Button>
+        {isSecureContext && <Button onClick={copy}>Copy without showing</Button>}
         {isShown && <progress max={SECONDS} value={remaining} aria-label="Seconds until the plaintext is hidden" />}
       </div>
       <pre class="json plain" ref={element} hidden={!isShown} />

@@ -2,6 +2,7 @@ import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall } from './command-of.ts';
+import { Button } from './controls.tsx';
 import { wholeNumber } from './numbers.ts';
 import { Key } from './pieces.tsx';
 
@@ -63,12 +64,12 @@ export function Turner({ screen, query, position, command, isOldestFirst = false
       </span>
       <AsCommand of={command} />
       <span class="buttons">
-        <button type="button" onClick={newer} disabled={start === undefined}>
+        <Button onClick={newer} disabled={start === undefined}>
           {isOldestFirst ? 'Older' : 'Newer'} <Key name="[" />
-        </button>
-        <button type="button" onClick={older} disabled={next === undefined}>
+        </Button>
+        <Button onClick={older} disabled={next === undefined}>
           {isOldestFirst ? 'Newer' : 'Older'} <Key name="]" />
-        </button>
+        </Button>
       </span>
     </footer>
   );

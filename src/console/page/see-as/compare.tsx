@@ -1,4 +1,5 @@
 import type { Application } from '../../../client/create-client.ts';
+import { Select } from '../parts/controls.tsx';
 import { go } from '../route.ts';
 
 /** The maximum number of further applications to compare. */
@@ -36,18 +37,12 @@ export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
         </a>
       ))}
       {chosen.length < MAX_OTHERS && remaining.length > 0 && (
-        <select
+        <Select
           aria-label="Compare with"
           value=""
-          onChange={({ currentTarget: { value } }) => go(hrefOf([...ids, value]))}
-        >
-          <option value="">Compare…</option>
-          {remaining.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
+          options={[['', 'Compare…'], ...remaining.map(({ id, name }) => [id, name] as const)]}
+          choose={(id) => go(hrefOf([...ids, id]))}
+        />
       )}
     </>
   );

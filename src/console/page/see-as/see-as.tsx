@@ -1,4 +1,5 @@
 import { readersOf, useApplications } from '../applications.ts';
+import { Select } from '../parts/controls.tsx';
 import { Wrong } from '../parts/pieces.tsx';
 import { address, go, route } from '../route.ts';
 import { queryAt } from '../tokens/filter.ts';
@@ -22,19 +23,12 @@ export function SeeAs() {
       <div class="list">
         <header>
           <h1>See as</h1>
-          <select
+          <Select
             aria-label="Application"
             value={application?.id}
-            onChange={({ currentTarget: { value } }) =>
-              go(address('see-as', { q, find, start, at, token, with: compared, app: value }))
-            }
-          >
-            {readers.map(({ id, name, type }) => (
-              <option key={id} value={id}>
-                {name} ({type})
-              </option>
-            ))}
-          </select>
+            options={readers.map(({ id, name, type }) => [id, `${name} (${type})`] as const)}
+            choose={(id) => go(address('see-as', { q, find, start, at, token, with: compared, app: id }))}
+          />
           <Compare
             readers={readers.filter(({ id }) => id !== application?.id)}
             chosen={others}

@@ -3,11 +3,12 @@ import type { Application, Token } from '../../../client/create-client.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
-import { TokenId } from '../parts/token-id.tsx';
+import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
 import type { ParsedFilter } from '../tokens/filter.ts';
@@ -63,20 +64,8 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
           open={token}
           hasCopy
           columns={[
-            {
-              head: 'Token',
-              show: ({ id }) => <TokenId id={id} />,
-              isCode: true,
-              titleOf: ({ id }) => id,
-              size: 'long',
-            },
-            {
-              head: 'Containers',
-              show: ({ containers = [] }) => containers.join('  '),
-              isCode: true,
-              titleOf: ({ containers = [] }) => containers.join('  '),
-              rank: 'extra',
-            },
+            { head: 'Token', ...ID_COLUMN },
+            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'extra' },
             ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
           ]}
         />
@@ -131,11 +120,7 @@ function CountAll({ id }: { readonly id: string }) {
     vault().measureReach({ body: { application_id: id }, signal }),
   );
   if (!isAsked) {
-    return (
-      <button type="button" onClick={() => setAsked(id)}>
-        Count all
-      </button>
-    );
+    return <Button onClick={() => setAsked(id)}>Count all</Button>;
   }
   if (error !== undefined) return <Wrong>{error}</Wrong>;
   if (isLoading || value === undefined) return <span role="status">Counting…</span>;
