@@ -3,13 +3,13 @@ import { outage, tryNow } from './outage.ts';
 import { Button } from './parts/controls.tsx';
 import { CopyButton } from './parts/pieces.tsx';
 import {
+  aboutSession,
   actingAs,
   forgetKeys,
   type HeldIdentity,
   isAddingKey,
   keyName,
   type SessionState,
-  session,
 } from './session.ts';
 
 /** Shows that the vault does not answer, and counts the seconds to the next try. */
@@ -50,8 +50,7 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
 /** Replaces a screen that no key may open. */
 export function NeedsKey({ name, permission }: { readonly name: string; readonly permission: Permission }) {
   const isChosen = actingAs.value !== undefined;
-  const { value } = session;
-  const isEnded = value.kind === 'open' && value.about.identities.some(({ n, ended }) => n === actingAs.value && ended);
+  const isEnded = aboutSession()?.identities.some(({ n, ended }) => n === actingAs.value && ended);
   return (
     <div class="list">
       <header>

@@ -206,20 +206,18 @@ export function untilKnown(): Promise<void> {
 function close(reason: string): void {
   sessionStorage.removeItem(SECRET);
   endOutage();
-  const { value } = session;
-  session.value = { kind: 'locked', reason, commands: value.kind === 'open' ? value.about.commands : undefined };
+  session.value = { kind: 'locked', reason, commands: aboutSession()?.commands };
 }
 
+/** Returns the description of the open session. */
+export const aboutSession = (): About | undefined => (session.value.kind === 'open' ? session.value.about : undefined);
+
 /** Returns whether the console has the vault's file and its key. */
-export function hasFile(): boolean {
-  const { value } = session;
-  return value.kind === 'open' && value.about.file;
-}
+export const hasFile = (): boolean => aboutSession()?.file ?? false;
 
 /** Returns the identities of the session, or only the chosen one. */
 export function identitiesInUse(): readonly HeldIdentity[] {
-  const { value } = session;
-  const all = value.kind === 'open' ? value.about.identities : [];
+  const all = aboutSession()?.identities ?? [];
   return actingAs.value === undefined ? all : all.filter(({ n }) => n === actingAs.value);
 }
 

@@ -6,7 +6,7 @@ import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
 import { exactTime, wholeNumber } from '../parts/numbers.ts';
 import { address, go } from '../route.ts';
-import { session } from '../session.ts';
+import { aboutSession } from '../session.ts';
 import type { LogFilter } from './log-filter.ts';
 
 /** The output of `vault audit verify`. */
@@ -33,8 +33,6 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
   const { entity = '', actor = '', operation = '', denied } = filter;
   const addressOf = (changed: LogFilter & { readonly live?: string }) =>
     address('audit', { ...filter, live, ...changed });
-  const { value } = session;
-  const level = value.kind === 'open' ? value.about.audit_level : undefined;
   return (
     <>
       <header>
@@ -77,7 +75,7 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
             />
           ))}
         </span>
-        {level === 'mutations' && <span class="note">This vault does not record reads.</span>}
+        {aboutSession()?.audit_level === 'mutations' && <span class="note">This vault does not record reads.</span>}
       </section>
     </>
   );

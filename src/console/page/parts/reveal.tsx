@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
-import { session } from '../session.ts';
+import { aboutSession } from '../session.ts';
 import { loadAs } from '../vault.ts';
 import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
@@ -109,8 +109,7 @@ function clearClipboard(): void {
   if (document.hasFocus()) navigator.clipboard.writeText('').catch(() => undefined);
 }
 
-function auditNote(): string {
-  const { value } = session;
-  const level = value.kind === 'open' ? value.about.audit_level : undefined;
-  return level === 'mutations' ? 'This vault does not record reads.' : 'The audit records each reveal and copy.';
-}
+const auditNote = (): string =>
+  aboutSession()?.audit_level === 'mutations'
+    ? 'This vault does not record reads.'
+    : 'The audit records each reveal and copy.';

@@ -6,26 +6,24 @@ import { Button } from './controls.tsx';
 import { wholeNumber } from './numbers.ts';
 import { Key } from './pieces.tsx';
 
-/** The current page of a list, which a cursor identifies. */
-interface PagePosition {
-  /** The number of rows before this page. */
-  readonly at: number;
-  readonly start: string | undefined;
-  readonly next: string | undefined;
-  readonly shown: number;
-  readonly size: number;
-  readonly total: string | undefined;
-  /** A text after the numbers. */
-  readonly note?: string;
-  /** Whether the list still shows the previous page. */
-  readonly isLoading: boolean;
-}
+/** The number of rows per page. */
+export const PAGE_SIZE = 50;
 
 interface TurnerOptions {
   readonly screen: string;
   /** The parts of the address that stay the same. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  readonly position: PagePosition;
+  /** The number of rows before this page. */
+  readonly at: number;
+  /** The cursors of this page and of the next one. */
+  readonly start: string | undefined;
+  readonly next: string | undefined;
+  readonly shown: number;
+  readonly total?: string | undefined;
+  /** A text after the numbers. */
+  readonly note?: string;
+  /** Whether the list still shows the previous page. */
+  readonly isLoading: boolean;
   readonly command: ShownCall;
   readonly isOldestFirst?: boolean;
 }
@@ -36,8 +34,8 @@ interface TurnerOptions {
 const before = new Map<string, string | undefined>();
 
 /** Shows the position in a list, with links to the newer and the older page. */
-export function Turner({ screen, query, position, command, isOldestFirst = false }: TurnerOptions) {
-  const { at, start, shown, size, total, note, isLoading } = position;
+export function Turner({ screen, query, command, isOldestFirst, ...position }: TurnerOptions) {
+  const { at, start, shown, total, note, isLoading } = position;
   const next = isLoading ? undefined : position.next;
   const turn = (to: number, cursor: string | undefined) =>
     go(address(screen, { ...query, start: cursor, at: to === 0 ? undefined : String(to) }));
@@ -51,7 +49,7 @@ export function Turner({ screen, query, position, command, isOldestFirst = false
   function newer() {
     if (start === undefined) return;
     const cursor = before.get(start);
-    turn(cursor === undefined ? 0 : Math.max(0, at - size), cursor);
+    turn(cursor === undefined ? 0 : Math.max(0, at - PAGE_SIZE), cursor);
   }
 
   useKeys({ ']': older, '[': newer });

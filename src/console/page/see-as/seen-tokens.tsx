@@ -13,7 +13,7 @@ import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
 import type { ParsedFilter } from '../tokens/filter.ts';
 import { NoTokens } from '../tokens/no-tokens.tsx';
-import { askPage, askTotal, TOKEN_PAGE_SIZE } from '../tokens/token-page.ts';
+import { askPage, askTotal } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
 const OUTCOMES = ['reveal', 'mask', 'redact', 'nothing'] as const;
@@ -73,10 +73,10 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
       <Turner
         screen="see-as"
         query={{ ...kept, token }}
-        position={{
-          ...{ at, start, next, shown: tokens.length, size: TOKEN_PAGE_SIZE },
-          ...{ total: total.value, isLoading: page.isLoading },
-        }}
+        {...{ at, start, next }}
+        shown={tokens.length}
+        total={total.value}
+        isLoading={page.isLoading}
         command={
           token === undefined
             ? { operation: 'measureReach', body: { application_id: application.id } }

@@ -18,13 +18,6 @@ import { becauseOf } from './because-of.ts';
 
 const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
 
-const OUTCOMES = {
-  governs: 'governs',
-  passed_over: 'passed over',
-  no_match: 'no match',
-  not_reached: 'not reached',
-} as const;
-
 interface WhyOptions {
   readonly application: Application;
   readonly all: readonly Application[];
@@ -157,7 +150,7 @@ function Grant({ title, of, explained }: GrantOptions) {
             <li key={priority} class={outcome}>
               <b>Rule {priority}</b> {rule && <RuleText rule={rule} />}
               <br />
-              {OUTCOMES[outcome]}: {reason}
+              {outcome.replace('_', ' ')}: {reason}
             </li>
           );
         })}

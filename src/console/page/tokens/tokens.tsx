@@ -18,7 +18,7 @@ import { NewTokenForm } from './new-token-form.tsx';
 import { NoTokens } from './no-tokens.tsx';
 import { SelectedTokens } from './selected-tokens.tsx';
 import { Filtered, TokenFilterBar } from './token-filter.tsx';
-import { askPage, askTotal, listCommand, TOKEN_PAGE_SIZE } from './token-page.ts';
+import { askPage, askTotal, listCommand } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
@@ -111,15 +111,10 @@ function TokenList({ filter, here }: ListOptions) {
       <Turner
         screen="tokens"
         query={{ q, find, order, token }}
-        position={{
-          at,
-          start,
-          next,
-          shown: tokens.length,
-          size: TOKEN_PAGE_SIZE,
-          total: total.value,
-          isLoading: page.isLoading,
-        }}
+        {...{ at, start, next }}
+        shown={tokens.length}
+        total={total.value}
+        isLoading={page.isLoading}
         command={listCommand(filter, order)}
         isOldestFirst={order === 'oldest'}
       />
