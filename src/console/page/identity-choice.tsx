@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { HeldIdentity } from '../about.ts';
 import { reload } from './loaded.ts';
 import { Button, Select } from './parts/controls.tsx';
 import { Wrong } from './parts/pieces.tsx';
-import { actingAs, addKey, type HeldIdentity, isAddingKey, keyName } from './session.ts';
+import { actingAs, addKey, isAddingKey, keyName } from './session.ts';
 
 /**
  * Shows whose key the console uses, the choice among several, and a field to paste another one. The server half keeps

@@ -1,16 +1,9 @@
 import type { Permission } from '../../contract/permissions.ts';
+import type { HeldIdentity } from '../about.ts';
 import { outage, tryNow } from './outage.ts';
 import { Button } from './parts/controls.tsx';
 import { CopyButton } from './parts/pieces.tsx';
-import {
-  aboutSession,
-  actingAs,
-  forgetKeys,
-  type HeldIdentity,
-  isAddingKey,
-  keyName,
-  type SessionState,
-} from './session.ts';
+import { aboutSession, actingAs, forgetKeys, isAddingKey, keyName, type SessionState } from './session.ts';
 
 /** Shows that the vault does not answer, and counts the seconds to the next try. */
 export function OutageLine() {

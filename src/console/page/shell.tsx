@@ -1,4 +1,5 @@
 import { useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
+import type { About } from '../about.ts';
 import { clock, spanOf, useClock } from './dev/clock-state.ts';
 import { IdentityChoice } from './identity-choice.tsx';
 import { KeyList, openKeyList } from './key-list.tsx';
@@ -13,7 +14,7 @@ import { Key, Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
 import { SCREENS, type ScreenRow } from './screens.ts';
-import { type About, isHeld, lock, type SessionState, session } from './session.ts';
+import { isHeld, lock, type SessionState, session } from './session.ts';
 import { ThemeChoice } from './theme.tsx';
 
 /** Shows the side bar and the screen in the address. */

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { shellWord } from '../../../client/shell-word.ts';
-import type { ConsoleCommands } from '../../../console/console.ts';
+import type { ConsoleCommands } from '../../../console/about.ts';
 import type { ConsoleKey } from '../../../console/identities.ts';
 import { namedCredential, readApiKey } from '../../credential/read-credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';

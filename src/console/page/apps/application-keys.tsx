@@ -3,7 +3,7 @@ import type { Application, ApplicationKey } from '../../../client/create-client.
 import { messageOf, reload, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
 import { Button } from '../parts/controls.tsx';
-import { Time, Wrong } from '../parts/pieces.tsx';
+import { Time, TimeAfter, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
@@ -46,12 +46,7 @@ export function ApplicationKeys({ application }: { readonly application: Applica
           <li key={key.id}>
             <span>
               <b>Key {key.version}</b> created <Time at={key.created_at} />
-              {key.expires_at !== undefined && (
-                <>
-                  {' '}
-                  · ends <Time at={key.expires_at} />
-                </>
-              )}{' '}
+              <TimeAfter what="ends" at={key.expires_at} />{' '}
               <span class="note">
                 {key.last_used_on === undefined ? 'not used' : `last used on ${key.last_used_on}`}
               </span>

@@ -6,7 +6,7 @@ import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { Button } from '../parts/controls.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CopyButton, Key, Time } from '../parts/pieces.tsx';
+import { CopyButton, Key, Time, TimeAfter } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
 import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -62,18 +62,8 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
     >
       <p class="summary">
         {type} · created <Time at={created_at} /> {creator !== undefined && `by ${creator.name}`}
-        {modified_at !== undefined && (
-          <>
-            {' '}
-            · changed <Time at={modified_at} />
-          </>
-        )}
-        {expires_at !== undefined && (
-          <>
-            {' '}
-            · ends <Time at={expires_at} />
-          </>
-        )}
+        <TimeAfter what="changed" at={modified_at} />
+        <TimeAfter what="ends" at={expires_at} />
         <br />
         <code>{id}</code> <CopyButton text={id} />
       </p>

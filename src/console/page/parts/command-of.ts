@@ -2,7 +2,8 @@ import { requestPath } from '../../../client/request-path.ts';
 import { shellWord } from '../../../client/shell-word.ts';
 import { commandWords, OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
 import type { Permission } from '../../../contract/permissions.ts';
-import { type About, aboutSession, type HeldIdentity, holdersOf, identitiesInUse } from '../session.ts';
+import type { About, HeldIdentity } from '../../about.ts';
+import { aboutSession, holdersOf, identitiesInUse } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 

@@ -17,6 +17,16 @@ export function Time({ at }: { readonly at: string | undefined }) {
   );
 }
 
+/** Shows another time after a text: ` · ends in 5 minutes`. */
+export function TimeAfter({ what, at }: { readonly what: string; readonly at: string | undefined }) {
+  return at === undefined ? null : (
+    <>
+      {` · ${what} `}
+      <Time at={at} />
+    </>
+  );
+}
+
 /** Shows a time with its date and zone. */
 export function ExactTime({ at }: { readonly at: string }) {
   const text = exactTime(at);
