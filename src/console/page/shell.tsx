@@ -10,7 +10,7 @@ import { EndedKeys, NeedsKey, OutageLine, WayBack } from './notices.tsx';
 import { outage } from './outage.ts';
 import { Palette } from './palette.tsx';
 import { Button } from './parts/controls.tsx';
-import { Key, Wrong } from './parts/pieces.tsx';
+import { Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
 import { SCREENS, type ScreenRow } from './screens.ts';
@@ -68,13 +68,13 @@ function Open({ about }: { readonly about: About }) {
             {!isSecureContext && ' · not encrypted'}
           </p>
           <Button onClick={openKeyList}>
-            Shortcuts <Key name="?" />
+            Shortcuts <kbd>?</kbd>
           </Button>
           <a class="button" href={documentationOf(current?.name)} target="_blank" rel="noreferrer">
             Documentation
           </a>
           <Button onClick={() => void lock()}>
-            Lock <Key name="Ctrl L" />
+            Lock <kbd>Ctrl L</kbd>
           </Button>
         </div>
       </nav>
@@ -112,7 +112,7 @@ function ScreenLink({ of: { id, name, key, permission }, isCurrent }: LinkOption
       title={isOpen ? undefined : `needs a key with ${permission}`}
       aria-current={isCurrent ? 'page' : undefined}
     >
-      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>no key</small>}
+      {name} {isOpen ? <kbd>g {key}</kbd> : <small>no key</small>}
     </a>
   );
 }

@@ -25,11 +25,7 @@ export function ApplicationKeys({ application }: { readonly application: Applica
       setWrong(undefined);
       showNewKey(
         { ...application, key },
-        {
-          operation: 'createApplicationKey',
-          params: { id },
-          more: '--key-out FILE',
-        },
+        { operation: 'createApplicationKey', params: { id }, more: '--key-out FILE' },
       );
       reload();
     } catch (failure) {

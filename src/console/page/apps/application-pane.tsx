@@ -6,7 +6,7 @@ import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { Button } from '../parts/controls.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CopyButton, Key, Time, TimeAfter } from '../parts/pieces.tsx';
+import { CopyButton, Time, TimeAfter } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
 import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -42,7 +42,7 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
         <>
           {mayChange && (
             <Button onClick={edit}>
-              Edit <Key name="e" />
+              Edit <kbd>e</kbd>
             </Button>
           )}
           {readersOf(all).includes(application) && (

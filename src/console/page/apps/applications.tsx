@@ -5,7 +5,7 @@ import { AsCommand } from '../parts/as-command.tsx';
 import { Button } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { briefTime, Key, Tags, Wrong } from '../parts/pieces.tsx';
+import { briefTime, Tags, Wrong } from '../parts/pieces.tsx';
 import { Rows, timeColumn } from '../parts/rows.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -51,7 +51,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         <FilterBar text={q} hint="name or id" apply={(typed) => address(NAME, { app, q: typed })} />
         {mayCreate && (
           <Button onClick={create}>
-            New <Key name="n" />
+            New <kbd>n</kbd>
           </Button>
         )}
       </header>

@@ -3,7 +3,6 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
 import { Button } from './controls.tsx';
-import { Key } from './pieces.tsx';
 
 interface DraftOptions {
   readonly title: ComponentChildren;
@@ -40,7 +39,7 @@ export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, 
           <span class="buttons">
             <Button onClick={() => go(closed)}>Cancel</Button>
             <button type="submit" class="main" disabled={isOff}>
-              {action} <Key name="Ctrl Enter" />
+              {action} <kbd>Ctrl Enter</kbd>
             </button>
           </span>
         </header>

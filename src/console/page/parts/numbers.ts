@@ -1,7 +1,7 @@
 // Formats without Intl where possible, because the first use of Intl delays the first screen by 10 to 20 ms.
 
 /** The units of a time with their short names and their sizes in milliseconds. */
-const UNITS = [
+export const UNITS = [
   ['year', 'y', 31_557_600_000],
   ['month', 'mo', 2_629_800_000],
   ['day', 'd', 86_400_000],

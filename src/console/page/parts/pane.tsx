@@ -3,7 +3,6 @@ import { useEffect, useRef } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
 import { Button } from './controls.tsx';
-import { Key } from './pieces.tsx';
 
 interface PaneOptions {
   readonly title: ComponentChildren;
@@ -27,7 +26,7 @@ export function Pane({ title, subject, closed, isWide, actions, children }: Pane
       <header>
         <h2 id="pane-title">{title}</h2>
         <Button onClick={() => go(closed)}>
-          Close <Key name="Esc" />
+          Close <kbd>Esc</kbd>
         </Button>
       </header>
       {actions && <div class="actions buttons">{actions}</div>}

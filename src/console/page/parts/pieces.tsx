@@ -71,10 +71,6 @@ export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined 
   );
 }
 
-export function Key({ name }: { readonly name: string }) {
-  return <kbd>{name}</kbd>;
-}
-
 /**
  * Shows a button that copies `text`. Shows nothing on plain HTTP from another machine, where pages have no clipboard.
  */

@@ -6,7 +6,7 @@ import { loadAs } from '../vault.ts';
 import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
 import { jsonNodes, memberText } from './json-nodes.ts';
-import { Key, Wrong } from './pieces.tsx';
+import { Wrong } from './pieces.tsx';
 import { toast } from './toast.tsx';
 
 /** How long plaintext is shown or stays in the clipboard, in seconds. */
@@ -82,7 +82,7 @@ export function Reveal({ id, as }: RevealOptions) {
     <div class="reveal">
       <div class="buttons">
         <Button class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
-          {isShown ? 'Hide' : 'Reveal'} <Key name={isShown ? 'Esc' : 'v'} />
+          {isShown ? 'Hide' : 'Reveal'} <kbd>{isShown ? 'Esc' : 'v'}</kbd>
         </Button>
         {isSecureContext && <Button onClick={copy}>Copy without showing</Button>}
         {isShown && <progress max={SECONDS} value={remaining} aria-label="Seconds until the plaintext is hidden" />}

@@ -4,7 +4,6 @@ import { AsCommand } from './as-command.tsx';
 import type { ShownCall } from './command-of.ts';
 import { Button } from './controls.tsx';
 import { wholeNumber } from './numbers.ts';
-import { Key } from './pieces.tsx';
 
 /** The number of rows per page. */
 export const PAGE_SIZE = 50;
@@ -63,10 +62,10 @@ export function Turner({ screen, query, command, isOldestFirst, ...position }: T
       <AsCommand of={command} />
       <span class="buttons">
         <Button onClick={newer} disabled={start === undefined}>
-          {isOldestFirst ? 'Older' : 'Newer'} <Key name="[" />
+          {isOldestFirst ? 'Older' : 'Newer'} <kbd>[</kbd>
         </Button>
         <Button onClick={older} disabled={next === undefined}>
-          {isOldestFirst ? 'Newer' : 'Older'} <Key name="]" />
+          {isOldestFirst ? 'Newer' : 'Older'} <kbd>]</kbd>
         </Button>
       </span>
     </footer>

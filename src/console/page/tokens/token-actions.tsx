@@ -4,7 +4,6 @@ import { useKeys } from '../keys.ts';
 import { reload } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { Button } from '../parts/controls.tsx';
-import { Key } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { go } from '../route.ts';
@@ -39,7 +38,7 @@ export function TokenActions({ id, closed, change, allowed }: ActionsOptions) {
     <>
       {mayChange && (
         <Button onClick={edit}>
-          Edit <Key name="e" />
+          Edit <kbd>e</kbd>
         </Button>
       )}
       {may('token:delete') && (

@@ -5,7 +5,7 @@ import { useLoaded } from '../loaded.ts';
 import { Button } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
-import { Key, Wrong } from '../parts/pieces.tsx';
+import { Wrong } from '../parts/pieces.tsx';
 import { Rows, timeColumn } from '../parts/rows.tsx';
 import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
@@ -41,7 +41,7 @@ export function Tokens() {
           <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, order, token })} />
           {mayCreate && (
             <Button onClick={create}>
-              New token <Key name="n" />
+              New token <kbd>n</kbd>
             </Button>
           )}
         </header>
