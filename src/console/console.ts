@@ -7,7 +7,7 @@ import { problemReply } from '../core/problem-reply.ts';
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit } from '../core/rate-limit.ts';
 import { runningTime } from '../core/running-time.ts';
-import { MachineDate, setTimeout, wallTime } from '../core/timers.ts';
+import { setTimeout } from '../core/timers.ts';
 import type { Cors } from '../http/cors.ts';
 import {
   type ConsoleContext,
@@ -22,6 +22,7 @@ import { networkOf } from '../http/network-of.ts';
 import { peerOf } from '../http/peer-of.ts';
 import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
+import type { About } from './about.ts';
 import { loadAssets } from './assets.ts';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 import { foreignOrigin } from './guard.ts';
@@ -38,33 +39,14 @@ const SECRET_HEADER = 'x-vault-console';
 const ACTIVE_HEADER = 'x-vault-active';
 const AS_HEADER = 'x-vault-as';
 
-/** The words with which command lines reach the vault of a console, quoted for a shell. */
-export interface ConsoleCommands {
-  /** The flags of an operation. Absent when the daemon itself serves the console, at the page's own address. */
-  readonly vault?: string;
-  /** The flags of a command on the file. Absent without the file. */
-  readonly file?: string;
-  /** Whether the file ends with its daemon, so that no command can name it. */
-  readonly temporary?: true;
-  /** The command that opens the console again. */
-  readonly console: string;
-}
-
 /** The settings of a console. Times are in milliseconds. */
 export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs' | 'code' | 'confirm'> {
   /** Receives the calls of the page. */
   readonly client: Client;
   /** The API keys of every session. */
   readonly apiKeys: readonly ConsoleKey[];
-  /** Facts that the page shows about the vault. */
-  readonly about: {
-    /** The address of the vault. Absent when the daemon itself serves the console. */
-    readonly url?: string;
-    readonly header_prefix: string;
-    /** The audit level of the vault. Absent for a vault behind a daemon. */
-    readonly audit_level?: string;
-    readonly commands: ConsoleCommands;
-  };
+  /** Facts that the page shows about the vault. `url` is absent when the daemon itself serves the console. */
+  readonly about: Pick<About, 'header_prefix' | 'audit_level' | 'commands'> & Partial<Pick<About, 'url'>>;
   /** Sends requests to the dev controls of a vault behind a daemon. */
   readonly sendToDev?: SendToDev | undefined;
   /** Runs commands on the vault's file. Absent without the file and its key. */
@@ -160,12 +142,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
   }
 
-  async function aboutOf(
-    { identities, activeAt, startedAt }: ConsoleSession,
-    request: IncomingMessage,
-  ): Promise<object> {
-    const at = now();
-    const inTime = (time: number) => new MachineDate(wallTime() + time - at).toISOString();
+  async function aboutOf({ identities }: ConsoleSession, request: IncomingMessage): Promise<About> {
     const known = await identities.describe();
     const dev = await identities.callDev({ method: 'GET', path: DEV_PATHS.clock }, traceIdOf(request));
     return {
@@ -174,8 +151,6 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
       dev: dev.status === 200,
       file: holder !== undefined,
       identities: known,
-      active_until: inTime(activeAt + console.idleMs),
-      ends_at: inTime(startedAt + console.lifeMs),
     };
   }
 

@@ -8,16 +8,11 @@ import { Fault } from '../core/fault.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { SendToDev } from '../http/endpoints.ts';
+import type { HeldIdentity } from './about.ts';
 
 /** An API key of a console. */
-export interface ConsoleKey {
+export interface ConsoleKey extends Pick<HeldIdentity, 'source' | 'flag' | 'variable'> {
   readonly apiKey: string;
-  /** The source of the key, which names it while its application is unknown: a file, a profile or a variable. */
-  readonly source: string;
-  /** The flag that gives a command this key, quoted for a shell. Absent for a key that is in a variable. */
-  readonly flag?: string;
-  /** The variable that holds the key. Default, without `flag`: `VAULT_API_KEY`. */
-  readonly variable?: string;
 }
 
 /** An API key of a session, with its application if the key may read it. */
@@ -30,11 +25,6 @@ interface Identity extends ConsoleKey {
   /** Whether the vault no longer accepts the key. */
   isEnded: boolean;
 }
-
-/** An identity as the page sees it, without the key. */
-export type ShownIdentity = Omit<ConsoleKey, 'apiKey'> & { readonly n: number } & { readonly ended?: true } & Partial<
-    Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
-  >;
 
 export type Identities = ReturnType<typeof createIdentities>;
 
@@ -142,8 +132,8 @@ export function createIdentities(client: Client, keys: readonly ConsoleKey[], se
     callDev,
 
     /** Resolves to all identities with their applications. The key of an `ended` one is no longer valid. */
-    async describe(): Promise<readonly ShownIdentity[]> {
-      const shown: ShownIdentity[] = [];
+    async describe(): Promise<readonly HeldIdentity[]> {
+      const shown: HeldIdentity[] = [];
       for (const identity of identities) {
         const ended = (await learn(identity)) === 401;
         const { apiKey: _secret, isAsked, isEnded, applicationId: id, application, ...named } = identity;

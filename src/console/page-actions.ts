@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
-import { invalid } from '../core/problem.ts';
+import { invalid, Problem } from '../core/problem.ts';
 import { announcedLength } from '../http/read-body.ts';
-import { findHolderRequest, type HolderCommands } from './holder-requests.ts';
+import { HOLDER_METHODS, type HolderCommands, isHolderCommand } from './holder-requests.ts';
 import type { ConsoleSession } from './sessions.ts';
 
 /** The parsed body of a request. */
@@ -59,11 +59,13 @@ export function createPageActions({ describe, lock, bodyOf, holder, traceIdOf }:
     if (path === '/ui/session/keys') return KEYS;
     if (/^\/ui\/session\/keys\/\d{1,6}$/.test(path)) return ONE_KEY;
     if (/^\/ui\/dev\/[\w/-]+$/.test(path)) return DEV;
-    const { method, run } = findHolderRequest(path) ?? {};
-    if (method === undefined || run === undefined) return undefined;
+    const [, command = ''] = /^\/ui\/holder\/(.+)/.exec(path) ?? [];
+    if (!isHolderCommand(command)) return undefined;
     return {
-      [method]: async (_session, request) => {
-        const bodyText = JSON.stringify(await run(holder));
+      [HOLDER_METHODS[command]]: async (_session, request) => {
+        if (holder === undefined)
+          throw new Problem('route_not_found', { detail: 'This console has no vault file and key.' });
+        const bodyText = JSON.stringify(await holder[command]());
         return { status: 200, bodyText, traceId: traceIdOf(request) };
       },
     };

@@ -119,6 +119,7 @@ const LAYERS: readonly Layer[] = [
       'src/core/access/grants.ts',
       'src/core/search/parse-query.ts',
     ],
+    mayAsTypes: ['src/console/about.ts'],
     refuses: /^node:/,
   },
   {

@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { HeldIdentity } from '../about.ts';
 import { reload } from './loaded.ts';
+import { Button, Select } from './parts/controls.tsx';
 import { Wrong } from './parts/pieces.tsx';
-import { actingAs, addKey, type HeldIdentity, isAddingKey, keyName } from './session.ts';
+import { actingAs, addKey, isAddingKey, keyName } from './session.ts';
 
 /**
  * Shows whose key the console uses, the choice among several, and a field to paste another one. The server half keeps
@@ -30,25 +32,25 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
 
   return (
     <>
-      {first !== undefined && identities.length === 1 && <p class="signed">Signed in as {<KeyName of={first} />}</p>}
+      {first !== undefined && identities.length === 1 && (
+        <p class="signed">
+          Signed in as <b title={first.id}>{stateOf(first)}</b>
+        </p>
+      )}
       {identities.length > 1 && (
         <label class="acting">
           Signed in as
-          <select
+          <Select
             value={String(actingAs.value ?? '')}
-            onChange={({ currentTarget: { value } }) => {
+            options={[
+              ['', `${identities.length} keys, as needed`],
+              ...identities.map((each) => [String(each.n), stateOf(each)] as const),
+            ]}
+            choose={(value) => {
               actingAs.value = value === '' ? undefined : Number(value);
               reload();
             }}
-          >
-            <option value="">{identities.length} keys, as needed</option>
-            {identities.map((each) => (
-              <option key={each.n} value={each.n}>
-                {keyName(each)}
-                {each.ended && ': no longer works'}
-              </option>
-            ))}
-          </select>
+          />
         </label>
       )}
       {isAsking ? (
@@ -61,19 +63,10 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
           <Wrong>{wrong}</Wrong>
         </form>
       ) : (
-        <button type="button" onClick={() => (isAddingKey.value = true)}>
-          Add a key
-        </button>
+        <Button onClick={() => (isAddingKey.value = true)}>Add a key</Button>
       )}
     </>
   );
 }
 
-function KeyName({ of }: { readonly of: HeldIdentity }) {
-  return (
-    <b title={of.id}>
-      {keyName(of)}
-      {of.ended && ': no longer works'}
-    </b>
-  );
-}
+const stateOf = (key: HeldIdentity): string => `${keyName(key)}${key.ended ? ': no longer works' : ''}`;

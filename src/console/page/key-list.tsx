@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { singleKeys } from './keys.ts';
+import { Check } from './parts/controls.tsx';
 import type { ScreenRow } from './screens.ts';
 
 const isOpen = signal(false);
@@ -48,17 +49,15 @@ export function KeyList({ screens }: { readonly screens: readonly ScreenRow[] })
           </div>
         ))}
       </dl>
-      <label>
-        <input
-          type="checkbox"
-          checked={isOn}
-          onChange={({ currentTarget: { checked } }) => {
-            singleKeys.set(checked);
-            setOn(checked);
-          }}
-        />{' '}
+      <Check
+        isOn={isOn}
+        turn={(next) => {
+          singleKeys.set(next);
+          setOn(next);
+        }}
+      >
         Use shortcuts without Ctrl
-      </label>
+      </Check>
       <form method="dialog">
         <button type="submit">Close</button>
       </form>

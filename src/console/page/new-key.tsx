@@ -4,8 +4,8 @@ import type { Application } from '../../client/create-client.ts';
 import { useKeys } from './keys.ts';
 import { AsCommand } from './parts/as-command.tsx';
 import type { ShownCall } from './parts/command-of.ts';
-
-import { toast } from './parts/toast.tsx';
+import { Button } from './parts/controls.tsx';
+import { copy } from './parts/pieces.tsx';
 
 interface Owner {
   readonly name: string;
@@ -51,12 +51,6 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
   // Open before the next key press, which would otherwise reach the page behind.
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
-  const copy = () =>
-    navigator.clipboard.writeText(apiKey).then(
-      () => toast('Copied'),
-      () => toast('The browser refused to copy.'),
-    );
-
   return (
     <dialog ref={dialog} onCancel={(event) => event.preventDefault()} aria-labelledby="new-key-title">
       <h2 id="new-key-title">New API key of {name}</h2>
@@ -65,14 +59,10 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
         <code class="new-key" ref={element} />
       </p>
       <div class="buttons">
-        {isSecureContext && (
-          <button type="button" onClick={copy}>
-            Copy
-          </button>
-        )}
-        <button type="button" class="main" onClick={forget}>
+        {isSecureContext && <Button onClick={() => copy(apiKey)}>Copy</Button>}
+        <Button class="main" onClick={forget}>
           I have saved it
-        </button>
+        </Button>
       </div>
       <p class="note">Browser extensions and clipboard histories can read it. To write a key to a file:</p>
       <AsCommand of={command} />

@@ -1,15 +1,9 @@
 import type { Permission } from '../../contract/permissions.ts';
+import type { HeldIdentity } from '../about.ts';
 import { outage, tryNow } from './outage.ts';
+import { Button } from './parts/controls.tsx';
 import { CopyButton } from './parts/pieces.tsx';
-import {
-  actingAs,
-  forgetKeys,
-  type HeldIdentity,
-  isAddingKey,
-  keyName,
-  type SessionState,
-  session,
-} from './session.ts';
+import { aboutSession, actingAs, forgetKeys, isAddingKey, keyName, type SessionState } from './session.ts';
 
 /** Shows that the vault does not answer, and counts the seconds to the next try. */
 export function OutageLine() {
@@ -20,9 +14,9 @@ export function OutageLine() {
       <h1 class="unseen">No answer</h1>
       <span>{value.reason} This data may be outdated.</span>{' '}
       <span aria-live="off">{value.wait > 0 ? `Next try in ${value.wait} s.` : 'Trying…'}</span>{' '}
-      <button type="button" onClick={tryNow} disabled={value.wait === 0}>
+      <Button onClick={tryNow} disabled={value.wait === 0}>
         Try now
-      </button>
+      </Button>
     </div>
   );
 }
@@ -40,12 +34,8 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
           ? 'works: it was deleted or regenerated, or has expired.'
           : 'work: they were deleted or regenerated, or have expired.'}
       </span>{' '}
-      <button type="button" onClick={() => (isAddingKey.value = true)}>
-        Add a key
-      </button>{' '}
-      <button type="button" onClick={() => void forgetKeys(ended)}>
-        Forget {isOne ? 'it' : 'them'}
-      </button>
+      <Button onClick={() => (isAddingKey.value = true)}>Add a key</Button>{' '}
+      <Button onClick={() => void forgetKeys(ended)}>Forget {isOne ? 'it' : 'them'}</Button>
     </div>
   );
 }
@@ -53,8 +43,7 @@ export function EndedKeys({ identities }: { readonly identities: readonly HeldId
 /** Replaces a screen that no key may open. */
 export function NeedsKey({ name, permission }: { readonly name: string; readonly permission: Permission }) {
   const isChosen = actingAs.value !== undefined;
-  const { value } = session;
-  const isEnded = value.kind === 'open' && value.about.identities.some(({ n, ended }) => n === actingAs.value && ended);
+  const isEnded = aboutSession()?.identities.some(({ n, ended }) => n === actingAs.value && ended);
   return (
     <div class="list">
       <header>
@@ -71,14 +60,10 @@ export function NeedsKey({ name, permission }: { readonly name: string; readonly
           )}
         </p>
         <p class="buttons">
-          {isChosen && (
-            <button type="button" onClick={() => (actingAs.value = undefined)}>
-              Use any key
-            </button>
-          )}
-          <button type="button" class="main" onClick={() => (isAddingKey.value = true)}>
+          {isChosen && <Button onClick={() => (actingAs.value = undefined)}>Use any key</Button>}
+          <Button class="main" onClick={() => (isAddingKey.value = true)}>
             Add a key
-          </button>
+          </Button>
         </p>
       </div>
     </div>

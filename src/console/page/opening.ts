@@ -1,5 +1,5 @@
 // Runs before the browser has compiled the rest of the page, so it imports only types.
-import type { About } from './session.ts';
+import type { About } from '../about.ts';
 
 /** The key of the page secret in sessionStorage. */
 export const SECRET = 'vault-console';

@@ -1,10 +1,10 @@
 import type { Permission } from '../../contract/permissions.ts';
+import type { About } from '../about.ts';
 import { Applications } from './apps/applications.tsx';
 import { AuditLog } from './audit/audit-log.tsx';
 import { DevTools } from './dev/dev-tools.tsx';
 import { Health } from './health/health.tsx';
 import { SeeAs } from './see-as/see-as.tsx';
-import type { About } from './session.ts';
 import { Tokens } from './tokens/tokens.tsx';
 import { Usage } from './usage/usage.tsx';
 

@@ -1,49 +1,13 @@
 import { signal } from '@preact/signals';
-import type { Application } from '../../client/create-client.ts';
 import type { Permission } from '../../contract/permissions.ts';
+import type { About, ConsoleCommands, HeldIdentity } from '../about.ts';
 import { type OpenedReply, opened, postSession, request, SECRET } from './opening.ts';
 import { endOutage, outage, startOutage } from './outage.ts';
-
-/** An API key that the server half keeps for this session. The page never gets the key. */
-export type HeldIdentity = {
-  readonly n: number;
-  /** The file or variable of the key. */
-  readonly source: string;
-  /** The flag that gives a command this key; absent for a key that is in a variable. */
-  readonly flag?: string;
-  readonly variable?: string;
-  /** Whether the vault no longer accepts the key. */
-  readonly ended?: true;
-} & Partial<Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>>;
-
-/** The words with which command lines reach the vault, quoted for a shell. */
-export interface CommandWords {
-  /** The flags of an operation. Absent when the vault itself serves the console. */
-  readonly vault?: string;
-  /** The flags of a command on the file. Absent without the file. */
-  readonly file?: string;
-  /** Whether the file ends with its daemon. */
-  readonly temporary?: true;
-  /** The command that opens the console again. */
-  readonly console: string;
-}
-
-/** The reply of `GET /ui/session`. */
-export interface About {
-  readonly url: string;
-  readonly header_prefix: string;
-  readonly dev: boolean;
-  readonly audit_level?: string;
-  /** Whether the console has the key of the file. */
-  readonly file: boolean;
-  readonly commands: CommandWords;
-  readonly identities: readonly HeldIdentity[];
-}
 
 export type SessionState =
   | { readonly kind: 'opening' }
   | { readonly kind: 'confirm'; readonly number: string }
-  | { readonly kind: 'locked'; readonly reason: string; readonly commands?: CommandWords | undefined }
+  | { readonly kind: 'locked'; readonly reason: string; readonly commands?: ConsoleCommands | undefined }
   | { readonly kind: 'open'; readonly about: About };
 
 export const session = signal<SessionState>({ kind: 'opening' });
@@ -206,20 +170,18 @@ export function untilKnown(): Promise<void> {
 function close(reason: string): void {
   sessionStorage.removeItem(SECRET);
   endOutage();
-  const { value } = session;
-  session.value = { kind: 'locked', reason, commands: value.kind === 'open' ? value.about.commands : undefined };
+  session.value = { kind: 'locked', reason, commands: aboutSession()?.commands };
 }
 
+/** Returns the description of the open session. */
+export const aboutSession = (): About | undefined => (session.value.kind === 'open' ? session.value.about : undefined);
+
 /** Returns whether the console has the vault's file and its key. */
-export function hasFile(): boolean {
-  const { value } = session;
-  return value.kind === 'open' && value.about.file;
-}
+export const hasFile = (): boolean => aboutSession()?.file ?? false;
 
 /** Returns the identities of the session, or only the chosen one. */
 export function identitiesInUse(): readonly HeldIdentity[] {
-  const { value } = session;
-  const all = value.kind === 'open' ? value.about.identities : [];
+  const all = aboutSession()?.identities ?? [];
   return actingAs.value === undefined ? all : all.filter(({ n }) => n === actingAs.value);
 }
 

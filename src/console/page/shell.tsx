@@ -1,4 +1,5 @@
 import { useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
+import type { About } from '../about.ts';
 import { clock, spanOf, useClock } from './dev/clock-state.ts';
 import { IdentityChoice } from './identity-choice.tsx';
 import { KeyList, openKeyList } from './key-list.tsx';
@@ -8,11 +9,12 @@ import { NewKey } from './new-key.tsx';
 import { EndedKeys, NeedsKey, OutageLine, WayBack } from './notices.tsx';
 import { outage } from './outage.ts';
 import { Palette } from './palette.tsx';
-import { Key, Wrong } from './parts/pieces.tsx';
+import { Button } from './parts/controls.tsx';
+import { Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
 import { SCREENS, type ScreenRow } from './screens.ts';
-import { type About, isHeld, lock, type SessionState, session } from './session.ts';
+import { isHeld, lock, type SessionState, session } from './session.ts';
 import { ThemeChoice } from './theme.tsx';
 
 /** Shows the side bar and the screen in the address. */
@@ -54,9 +56,9 @@ function Open({ about }: { readonly about: About }) {
           ))}
         </ul>
         <ClockLine isDev={about.dev} />
-        <button type="button" class="more" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
+        <Button class="more" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
           {isMore ? 'Close' : 'Menu'}
-        </button>
+        </Button>
         <div class="below">
           <IdentityChoice identities={about.identities} />
           <ThemeChoice />
@@ -65,15 +67,15 @@ function Open({ about }: { readonly about: About }) {
             {about.dev && ' · dev'}
             {!isSecureContext && ' · not encrypted'}
           </p>
-          <button type="button" onClick={openKeyList}>
-            Shortcuts <Key name="?" />
-          </button>
+          <Button onClick={openKeyList}>
+            Shortcuts <kbd>?</kbd>
+          </Button>
           <a class="button" href={documentationOf(current?.name)} target="_blank" rel="noreferrer">
             Documentation
           </a>
-          <button type="button" onClick={() => void lock()}>
-            Lock <Key name="Ctrl L" />
-          </button>
+          <Button onClick={() => void lock()}>
+            Lock <kbd>Ctrl L</kbd>
+          </Button>
         </div>
       </nav>
       <main key={screen} class={outage.value === undefined ? undefined : 'outage'}>
@@ -110,7 +112,7 @@ function ScreenLink({ of: { id, name, key, permission }, isCurrent }: LinkOption
       title={isOpen ? undefined : `needs a key with ${permission}`}
       aria-current={isCurrent ? 'page' : undefined}
     >
-      {name} {isOpen ? <Key name={`g ${key}`} /> : <small>no key</small>}
+      {name} {isOpen ? <kbd>g {key}</kbd> : <small>no key</small>}
     </a>
   );
 }

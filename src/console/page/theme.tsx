@@ -1,3 +1,5 @@
+import { Select } from './parts/controls.tsx';
+
 const SETTING = 'theme';
 const THEMES = ['system', 'light', 'dark'] as const;
 
@@ -12,17 +14,14 @@ export function ThemeChoice() {
   return (
     <label class="theme">
       Theme
-      <select
+      <Select
         value={chosen()}
-        onChange={({ currentTarget: { value } }) => {
-          localStorage.setItem(SETTING, value);
+        options={THEMES}
+        choose={(theme) => {
+          localStorage.setItem(SETTING, theme);
           startTheme();
         }}
-      >
-        {THEMES.map((theme) => (
-          <option key={theme}>{theme}</option>
-        ))}
-      </select>
+      />
     </label>
   );
 }

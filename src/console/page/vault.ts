@@ -1,5 +1,5 @@
 import { createClient, type Fetch, type VaultClient, VaultError } from '../../client/create-client.ts';
-import { actingAs, send, session } from './session.ts';
+import { aboutSession, actingAs, send } from './session.ts';
 
 /** The `fetch` of the typed client. Sends requests in this session; the server half adds the API key. */
 const sessionFetch: Fetch = async (url, { method, headers, body, signal }) => {
@@ -22,8 +22,7 @@ let client: VaultClient | undefined;
 
 /** Returns the client of the vault's API. */
 export function vault(): VaultClient {
-  const { value } = session;
-  const headerPrefix = value.kind === 'open' ? value.about.header_prefix : 'SVC';
+  const headerPrefix = aboutSession()?.header_prefix ?? 'SVC';
   // `sessionFetch` leaves the key out.
   client ??= createClient({ url: '', apiKey: 'of the session', headerPrefix, fetch: sessionFetch });
   return client;

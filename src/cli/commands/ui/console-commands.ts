@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { shellWord } from '../../../client/shell-word.ts';
-import type { ConsoleCommands } from '../../../console/console.ts';
+import type { ConsoleCommands } from '../../../console/about.ts';
 import type { ConsoleKey } from '../../../console/identities.ts';
 import type { VaultLocation } from '../../../vault/location.ts';
 import { namedCredential, readApiKey } from '../../credential/read-credential.ts';

@@ -1,10 +1,17 @@
 import { useState } from 'preact/hooks';
 import { type Application, VaultError } from '../../../client/create-client.ts';
-import { APPLICATION_TYPES, type ApplicationType } from '../../../contract/permissions.ts';
+import {
+  APPLICATION_TYPES,
+  type ApplicationType,
+  PERMISSIONS,
+  type Permission,
+  type PermissionRow,
+} from '../../../contract/permissions.ts';
 import { grantsOf } from '../applications.ts';
 import { messageOf, reload } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
 import { AsCommand } from '../parts/as-command.tsx';
+import { Check, Select } from '../parts/controls.tsx';
 import { useDebounced } from '../parts/debounced.ts';
 import { Draft } from '../parts/draft.tsx';
 import { type Errors, errorsAt, FieldErrors, FormField } from '../parts/form-field.tsx';
@@ -13,9 +20,8 @@ import { toast } from '../parts/toast.tsx';
 import { address, go } from '../route.ts';
 import { vault } from '../vault.ts';
 import { ChangedTokens, useNewestTokens } from './changed-tokens.tsx';
-import { applicationDraft, asType, bodyOf, type DraftState, grantedBy } from './draft-application.ts';
+import { applicationDraft, asType, bodyOf, type DraftState, grantedBy, permissionsOf } from './draft-application.ts';
 import { KnownContainers } from './known-containers.tsx';
-import { PlainChoice } from './plain-choice.tsx';
 import { ReachTable, useReach } from './reach.tsx';
 import { RulesEditor } from './rules-editor.tsx';
 
@@ -94,15 +100,12 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
           <label for="field-type" title="type">
             Type
           </label>
-          <select
+          <Select
             id="field-type"
             value={type}
-            onChange={({ currentTarget: { value } }) => setDraft(asType(draft, value as ApplicationType))}
-          >
-            {Object.keys(APPLICATION_TYPES).map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
+            options={Object.keys(APPLICATION_TYPES) as ApplicationType[]}
+            choose={(chosen) => setDraft(asType(draft, chosen))}
+          />
           <p class="note">{APPLICATION_TYPES[type]}</p>
         </div>
       )}
@@ -166,5 +169,39 @@ function DraftReach({ all, of, draft, tokens, parts, error }: DraftReachOptions)
       {parts.length > 0 && <ReachTable parts={parts} />}
       <ChangedTokens tokens={tokens} before={of && grantsOf(of, all)} after={grantsOf(drafted, all)} />
     </>
+  );
+}
+
+interface PlainOptions {
+  readonly draft: DraftState;
+  readonly change: (part: Partial<DraftState>) => void;
+}
+
+/** Shows the choice of plain permissions that the draft's type may hold. */
+function PlainChoice({ draft, change }: PlainOptions) {
+  const { type, permissions, can_create_expiring_applications } = draft;
+  const offered = permissionsOf(type);
+  const toggle = (permission: Permission) =>
+    change({ permissions: offered.filter((each) => permissions.includes(each) !== (each === permission)) });
+  return (
+    <fieldset class="plain-choice">
+      <legend>Plain permissions{type !== 'management' && ', on every token'}</legend>
+      {offered.map((permission) => {
+        const { allows, warning }: PermissionRow = PERMISSIONS[permission];
+        return (
+          <Check key={permission} isOn={permissions.includes(permission)} turn={() => toggle(permission)}>
+            <code>{permission}</code> <span class={warning ? 'warning' : 'note'}>{allows}</span>
+          </Check>
+        );
+      })}
+      {type === 'private' && (
+        <Check
+          isOn={can_create_expiring_applications}
+          turn={(isOn) => change({ can_create_expiring_applications: isOn })}
+        >
+          may create expiring applications <span class="note">within its own reach</span>
+        </Check>
+      )}
+    </fieldset>
   );
 }

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks';
 import type { Application, ApplicationKey } from '../../../client/create-client.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
-import { Time, Wrong } from '../parts/pieces.tsx';
+import { Button } from '../parts/controls.tsx';
+import { Time, TimeAfter, Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
@@ -24,11 +25,7 @@ export function ApplicationKeys({ application }: { readonly application: Applica
       setWrong(undefined);
       showNewKey(
         { ...application, key },
-        {
-          operation: 'createApplicationKey',
-          params: { id },
-          more: '--key-out FILE',
-        },
+        { operation: 'createApplicationKey', params: { id }, more: '--key-out FILE' },
       );
       reload();
     } catch (failure) {
@@ -45,35 +42,21 @@ export function ApplicationKeys({ application }: { readonly application: Applica
           <li key={key.id}>
             <span>
               <b>Key {key.version}</b> created <Time at={key.created_at} />
-              {key.expires_at !== undefined && (
-                <>
-                  {' '}
-                  · ends <Time at={key.expires_at} />
-                </>
-              )}{' '}
+              <TimeAfter what="ends" at={key.expires_at} />{' '}
               <span class="note">
                 {key.last_used_on === undefined ? 'not used' : `last used on ${key.last_used_on}`}
               </span>
             </span>
             {mayChange && (
-              <button
-                type="button"
-                class="quiet"
-                aria-label={`Delete key ${key.version}`}
-                onClick={() => setEnding(key)}
-              >
+              <Button class="quiet" aria-label={`Delete key ${key.version}`} onClick={() => setEnding(key)}>
                 Delete
-              </button>
+              </Button>
             )}
           </li>
         ))}
       </ul>
       <Wrong>{wrong ?? error}</Wrong>
-      {mayChange && type !== 'expiring' && (
-        <button type="button" onClick={add}>
-          Add key
-        </button>
-      )}
+      {mayChange && type !== 'expiring' && <Button onClick={add}>Add key</Button>}
       {ending !== undefined && (
         <DeleteKey application={application} ended={ending} onClose={() => setEnding(undefined)} />
       )}

@@ -4,8 +4,9 @@ import { PERMISSIONS, type Permission, type PermissionRow } from '../../../contr
 import { readersOf } from '../applications.ts';
 import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CopyButton, Key, Time } from '../parts/pieces.tsx';
+import { CopyButton, Time, TimeAfter } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
 import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
@@ -40,24 +41,20 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
       actions={
         <>
           {mayChange && (
-            <button type="button" onClick={edit}>
-              Edit <Key name="e" />
-            </button>
+            <Button onClick={edit}>
+              Edit <kbd>e</kbd>
+            </Button>
           )}
           {readersOf(all).includes(application) && (
             <a class="button" href={address('see-as', { app: id })}>
               See as
             </a>
           )}
-          {mayChange && (
-            <button type="button" onClick={() => setEnding('regenerate')}>
-              Regenerate key
-            </button>
-          )}
+          {mayChange && <Button onClick={() => setEnding('regenerate')}>Regenerate key</Button>}
           {isHeld('application:delete') && (
-            <button type="button" class="danger" onClick={() => setEnding('delete')}>
+            <Button class="danger" onClick={() => setEnding('delete')}>
               Delete
-            </button>
+            </Button>
           )}
           <AsCommand of={{ operation: 'getApplication', params: { id } }} />
         </>
@@ -65,18 +62,8 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
     >
       <p class="summary">
         {type} · created <Time at={created_at} /> {creator !== undefined && `by ${creator.name}`}
-        {modified_at !== undefined && (
-          <>
-            {' '}
-            · changed <Time at={modified_at} />
-          </>
-        )}
-        {expires_at !== undefined && (
-          <>
-            {' '}
-            · ends <Time at={expires_at} />
-          </>
-        )}
+        <TimeAfter what="changed" at={modified_at} />
+        <TimeAfter what="ends" at={expires_at} />
         <br />
         <code>{id}</code> <CopyButton text={id} />
       </p>

@@ -2,10 +2,11 @@ import type { Application } from '../../../client/create-client.ts';
 import { useApplications } from '../applications.ts';
 import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
+import { Button } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
-import { briefTime, Key, Tags, Wrong } from '../parts/pieces.tsx';
-import { Rows } from '../parts/rows.tsx';
+import { briefTime, Tags, Wrong } from '../parts/pieces.tsx';
+import { Rows, timeColumn } from '../parts/rows.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { ApplicationForm } from './application-form.tsx';
@@ -49,9 +50,9 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         <h1>Applications</h1>
         <FilterBar text={q} hint="name or id" apply={(typed) => address(NAME, { app, q: typed })} />
         {mayCreate && (
-          <button type="button" onClick={create}>
-            New <Key name="n" />
-          </button>
+          <Button onClick={create}>
+            New <kbd>n</kbd>
+          </Button>
         )}
       </header>
       <Wrong>{error}</Wrong>
@@ -65,9 +66,9 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
               </a>
             )}
             {mayCreate && (
-              <button type="button" class="main" onClick={create}>
+              <Button class="main" onClick={create}>
                 New application
-              </button>
+              </Button>
             )}
           </p>
         </div>
@@ -90,13 +91,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
                 rank: 'extra',
               },
               { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
-              {
-                head: 'Created',
-                show: ({ created_at }) => briefTime(created_at),
-                titleOf: ({ created_at }) => created_at,
-                size: 'short',
-                rank: 'extra',
-              },
+              timeColumn('Created', ({ created_at }: Application) => created_at, 'extra'),
             ]}
           />
         )}

@@ -5,6 +5,7 @@ import type { Grants } from '../../../core/access/grants.ts';
 import { useLoaded } from '../loaded.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Sees } from '../parts/pieces.tsx';
+import { Table } from '../parts/table.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
@@ -48,31 +49,18 @@ export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
         Tokens that change: {wholeNumber(shown.length)} of the newest {wholeNumber(tokens.length)}
       </h3>
       {shown.length > 0 && (
-        <table>
-          <caption class="unseen">Permissions on tokens, before and after</caption>
-          <thead>
-            <tr>
-              <th scope="col">Token</th>
-              <th scope="col">Before and after</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.slice(0, MAX_SHOWN).map(({ token, changes }) => (
-              <tr key={token.id}>
-                <th scope="row">
-                  <code>{token.id}</code>
-                </th>
-                <td>
-                  {changes.map(([was, is]) => (
-                    <div key={is.permission}>
-                      <code>{is.permission}</code> <Outcome of={was} /> → <Outcome of={is} />
-                    </div>
-                  ))}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="Permissions on tokens, before and after"
+          heads={['Token', 'Before and after']}
+          rows={shown.slice(0, MAX_SHOWN).map(({ token, changes }) => [
+            <code key="id">{token.id}</code>,
+            changes.map(([was, is]) => (
+              <div key={is.permission}>
+                <code>{is.permission}</code> <Outcome of={was} /> → <Outcome of={is} />
+              </div>
+            )),
+          ])}
+        />
       )}
     </section>
   );

@@ -1,4 +1,5 @@
 import type { AccessRule } from '../../../client/create-client.ts';
+import { Button, Select } from '../parts/controls.tsx';
 import { CONTAINERS_LIST } from './known-containers.tsx';
 
 type Condition = NonNullable<AccessRule['conditions']>[number];
@@ -18,22 +19,18 @@ export function Conditions({ name, of, onChange }: ConditionsOptions) {
       {of.map((condition, at) => (
         // Conditions have no id, so use their index as the key.
         <div class="rule-row" key={`${name}-${at}`}>
-          <select
+          <Select
             aria-label="attribute"
             value={condition.attribute}
-            onChange={({ currentTarget: { value } }) => change(at, { attribute: value as Condition['attribute'] })}
-          >
-            <option>container</option>
-            <option>id</option>
-          </select>
-          <select
+            options={['container', 'id']}
+            choose={(attribute) => change(at, { attribute })}
+          />
+          <Select
             aria-label="operator"
             value={condition.operator}
-            onChange={({ currentTarget: { value } }) => change(at, { operator: value as Condition['operator'] })}
-          >
-            <option value="starts_with">starts with</option>
-            <option>equals</option>
-          </select>
+            options={[['starts_with', 'starts with'], 'equals']}
+            choose={(operator) => change(at, { operator })}
+          />
           <input
             name={`${name}-value-${at}`}
             class="code wide"
@@ -44,24 +41,19 @@ export function Conditions({ name, of, onChange }: ConditionsOptions) {
             spellcheck={false}
             onInput={({ currentTarget: { value } }) => change(at, { value })}
           />
-          <button
-            type="button"
+          <Button
             class="quiet"
             aria-label="Remove the condition"
             disabled={of.length === 1}
             onClick={() => onChange(of.toSpliced(at, 1))}
           >
             ×
-          </button>
+          </Button>
         </div>
       ))}
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => onChange([...of, { attribute: 'id', operator: 'equals', value: '' }])}
-      >
+      <Button class="quiet" onClick={() => onChange([...of, { attribute: 'id', operator: 'equals', value: '' }])}>
         + condition
-      </button>
+      </Button>
     </>
   );
 }

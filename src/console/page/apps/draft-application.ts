@@ -77,14 +77,12 @@ export function asType(draft: DraftState, type: ApplicationType): DraftState {
 }
 
 /** Returns the permissions and rules of a draft, for the requests that create, update or count. */
-export function grantedBy({ permissions, rules }: DraftState): Pick<AccessFields, 'permissions' | 'rules'> {
+export function grantedBy({ permissions, rules }: DraftState): Pick<CreateApplication, 'permissions' | 'rules'> {
   return {
     ...(permissions.length > 0 && { permissions: [...permissions] }),
     ...(rules.length > 0 && { rules: rules.map(({ rule }) => rule) }),
   };
 }
-
-type AccessFields = { readonly permissions?: readonly Permission[]; readonly rules?: readonly AccessRule[] };
 
 /** Returns the body of an update. The body of a create also needs the type. */
 export function bodyOf(draft: DraftState): Omit<CreateApplication, 'type'> {

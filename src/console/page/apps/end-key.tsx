@@ -6,7 +6,7 @@ import { Time } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { go } from '../route.ts';
-import { session } from '../session.ts';
+import { aboutSession } from '../session.ts';
 import { vault } from '../vault.ts';
 
 interface EndKeyOptions {
@@ -24,6 +24,7 @@ interface EndKeyOptions {
 export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions) {
   const { id, name } = application;
   const isDelete = how === 'delete';
+  const isOwn = aboutSession()?.identities.some((each) => each.id === id);
   const children = all.filter((each) => isCreator(application, each));
 
   async function confirm() {
@@ -51,7 +52,7 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
         All API keys of <b>{name}</b> stop working at once.{' '}
         {isDelete ? 'Its tokens remain.' : 'The new key is shown once.'}
       </p>
-      {isOwn(id) && <p class="warning">This console uses one of them and will lose its access.</p>}
+      {isOwn && <p class="warning">This console uses one of them and will lose its access.</p>}
       {children.length > 0 && (
         <>
           <p>These expiring applications end, too:</p>
@@ -66,9 +67,4 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
       )}
     </TypedConfirm>
   );
-}
-
-function isOwn(id: string): boolean {
-  const { value } = session;
-  return value.kind === 'open' && value.about.identities.some((each) => each.id === id);
 }

@@ -4,6 +4,7 @@ import { type Loaded, useLoaded } from '../loaded.ts';
 import type { Errors } from '../parts/form-field.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Sees } from '../parts/pieces.tsx';
+import { Table } from '../parts/table.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
@@ -58,32 +59,15 @@ const countOf = ({ tokens, capped }: ReachPart): string =>
 /** Shows the number of tokens that each rule governs, in the order in which the vault tries the rules. */
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
   return (
-    <table>
-      <caption class="unseen">Tokens by governing grant</caption>
-      <thead>
-        <tr>
-          <th scope="col">Because of</th>
-          <th scope="col">Sees</th>
-          <th scope="col">Tokens</th>
-        </tr>
-      </thead>
-      <tbody>
-        {parts.map((part) => (
-          <tr key={`${part.priority} ${part.transform}`}>
-            <th scope="row">
-              {SOURCES[part.source]} {part.priority}
-            </th>
-            <td>
-              <Sees as={part.transform} />
-            </td>
-            <td>
-              {wholeNumber(part.tokens)}
-              {part.capped && '+'}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      caption="Tokens by governing grant"
+      heads={['Because of', 'Sees', 'Tokens']}
+      rows={parts.map(({ source, priority, transform, tokens, capped }) => [
+        `${SOURCES[source]} ${priority ?? ''}`,
+        <Sees key="sees" as={transform} />,
+        `${wholeNumber(tokens)}${capped ? '+' : ''}`,
+      ])}
+    />
   );
 }
 

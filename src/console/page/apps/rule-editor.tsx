@@ -1,5 +1,6 @@
 import type { AccessRule } from '../../../client/create-client.ts';
 import { type Permission, TRANSFORMS, type Transform } from '../../../contract/permissions.ts';
+import { Button, Check, Select } from '../parts/controls.tsx';
 import { FieldErrors } from '../parts/form-field.tsx';
 import { Conditions } from './conditions.tsx';
 import { CONTAINERS_LIST } from './known-containers.tsx';
@@ -44,27 +45,15 @@ export function RuleEditor(options: RuleEditorOptions) {
       <div class="rule-head">
         {reached}
         <span class="buttons">
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => onMove(-1)}
-            disabled={isFirst}
-            aria-label={`Move rule ${priority} up`}
-          >
+          <Button class="quiet" onClick={() => onMove(-1)} disabled={isFirst} aria-label={`Move rule ${priority} up`}>
             ↑
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => onMove(1)}
-            disabled={isLast}
-            aria-label={`Move rule ${priority} down`}
-          >
+          </Button>
+          <Button class="quiet" onClick={() => onMove(1)} disabled={isLast} aria-label={`Move rule ${priority} down`}>
             ↓
-          </button>
-          <button type="button" class="quiet" onClick={onRemove} aria-label={`Remove rule ${priority}`}>
+          </Button>
+          <Button class="quiet" onClick={onRemove} aria-label={`Remove rule ${priority}`}>
             Remove
-          </button>
+          </Button>
         </span>
       </div>
       {conditions !== undefined && (
@@ -90,14 +79,11 @@ export function RuleEditor(options: RuleEditorOptions) {
         )}
         <label>
           Shows data
-          <select
+          <Select
             value={transform}
-            onChange={({ currentTarget: { value } }) => onChange({ ...rule, transform: value as Transform })}
-          >
-            {Object.keys(TRANSFORMS).map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
+            options={Object.keys(TRANSFORMS) as Transform[]}
+            choose={(chosen) => onChange({ ...rule, transform: chosen })}
+          />
         </label>
         <label class="wide">
           Description
@@ -113,10 +99,9 @@ export function RuleEditor(options: RuleEditorOptions) {
       <FieldErrors id={`${name}-errors`} errors={errors} />
       <div class="checks">
         {offered.map((permission) => (
-          <label key={permission}>
-            <input type="checkbox" checked={permissions.includes(permission)} onChange={() => toggle(permission)} />{' '}
+          <Check key={permission} isOn={permissions.includes(permission)} turn={() => toggle(permission)}>
             <code>{permission}</code>
-          </label>
+          </Check>
         ))}
       </div>
       {warnings.map((each) => (

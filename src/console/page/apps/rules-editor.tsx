@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Loaded } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { type Errors, errorsAt } from '../parts/form-field.tsx';
 import { type DraftState, moved, newRule, permissionsOf } from './draft-application.ts';
 import { Reached, type RuleReach } from './reach.tsx';
@@ -73,9 +74,7 @@ export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
           </li>
         ))}
       </ol>
-      <button type="button" onClick={add}>
-        + rule
-      </button>
+      <Button onClick={add}>+ rule</Button>
     </section>
   );
 }

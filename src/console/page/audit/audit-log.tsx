@@ -1,11 +1,12 @@
 import { useRef } from 'preact/hooks';
 import { useApplications } from '../applications.ts';
+import { Button } from '../parts/controls.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { EntryPane } from './entry-pane.tsx';
-import { LOG_PAGE_SIZE, useLiveLog } from './live-log.ts';
+import { useLiveLog } from './live-log.ts';
 import { eventsOf, type LogEvent } from './log-events.ts';
 import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
 import { LogFilters } from './log-filters.tsx';
@@ -56,9 +57,9 @@ function Log({ filter, live, names }: LogOptions) {
         <Wrong>{fresh.error && `Live: ${fresh.error}`}</Wrong>
         <span class="held" role="status">
           {fresh.held > 0 && (
-            <button type="button" class="main" onClick={showHeld}>
+            <Button class="main" onClick={showHeld}>
               ↑ {wholeNumber(fresh.held)} new
-            </button>
+            </Button>
           )}
         </span>
         {page !== undefined && events.length === 0 && page.searchedTo === undefined && (
@@ -93,16 +94,11 @@ function Log({ filter, live, names }: LogOptions) {
         <Turner
           screen="audit"
           query={query}
-          position={{
-            at: Number(at),
-            start,
-            next: page?.next,
-            shown: entries.length,
-            size: LOG_PAGE_SIZE,
-            total: undefined,
-            note: ` entries in ${wholeNumber(events.length)} ${events.length === 1 ? 'call' : 'calls'}`,
-            isLoading,
-          }}
+          at={Number(at)}
+          {...{ start, isLoading }}
+          next={page?.next}
+          shown={entries.length}
+          note={` entries in ${wholeNumber(events.length)} ${events.length === 1 ? 'call' : 'calls'}`}
           command={{
             operation: 'listLogs',
             query: logQuery(filter),

@@ -1,11 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Loaded, messageOf, useLoaded } from '../loaded.ts';
+import { PAGE_SIZE } from '../parts/turner.tsx';
 import { vault } from '../vault.ts';
 import type { LogRow } from './log-events.ts';
 import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
 
-/** The number of entries per page. */
-export const LOG_PAGE_SIZE = 50;
 /** The maximum number of new entries in one request and above the page. */
 const MAX_NEW = 100;
 /** How long a call waits for new entries, in seconds. */
@@ -80,7 +79,7 @@ export function useLiveLog(
 async function askLog(filter: LogFilter, start: string | undefined, signal: AbortSignal): Promise<LogPage> {
   // An entry written between the two requests is found twice and shown once.
   const newest = isFiltered(filter) || start !== undefined ? await askNewest(signal) : undefined;
-  const query = { ...logQuery(filter), size: LOG_PAGE_SIZE, ...(start !== undefined && { start }) };
+  const query = { ...logQuery(filter), size: PAGE_SIZE, ...(start !== undefined && { start }) };
   const { data, pagination } = await vault().listLogs({ query, signal });
   const { next, searched_to: searchedTo } = pagination;
   return { entries: data, next, searchedTo, after: newest ?? data[0]?.id ?? '0.0' };

@@ -1,11 +1,12 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { holderRun } from '../holder.ts';
+import { Check, Select } from '../parts/controls.tsx';
 import { DateField } from '../parts/date-field.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
 import { exactTime, wholeNumber } from '../parts/numbers.ts';
 import { address, go } from '../route.ts';
-import { session } from '../session.ts';
+import { aboutSession } from '../session.ts';
 import type { LogFilter } from './log-filter.ts';
 
 /** The output of `vault audit verify`. */
@@ -32,8 +33,6 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
   const { entity = '', actor = '', operation = '', denied } = filter;
   const addressOf = (changed: LogFilter & { readonly live?: string }) =>
     address('audit', { ...filter, live, ...changed });
-  const { value } = session;
-  const level = value.kind === 'open' ? value.about.audit_level : undefined;
   return (
     <>
       <header>
@@ -76,7 +75,7 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
             />
           ))}
         </span>
-        {level === 'mutations' && <span class="note">This vault does not record reads.</span>}
+        {aboutSession()?.audit_level === 'mutations' && <span class="note">This vault does not record reads.</span>}
       </section>
     </>
   );
@@ -112,28 +111,11 @@ interface ChoiceOptions {
 function Choice({ name, chosen, options, choose }: ChoiceOptions) {
   const isOther = chosen !== '' && !options.some(([value]) => value === chosen);
   return (
-    <select aria-label={name} value={chosen} onChange={({ currentTarget: { value } }) => choose(value)}>
-      <option value="">any {name}</option>
-      {isOther && <option value={chosen}>{chosen}</option>}
-      {options.map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-interface CheckOptions {
-  readonly isOn: boolean;
-  readonly turn: (isOn: boolean) => void;
-  readonly children: string;
-}
-
-function Check({ isOn, turn, children }: CheckOptions) {
-  return (
-    <label>
-      <input type="checkbox" checked={isOn} onChange={({ currentTarget: { checked } }) => turn(checked)} /> {children}
-    </label>
+    <Select
+      aria-label={name}
+      value={chosen}
+      options={[['', `any ${name}`], ...(isOther ? [[chosen, chosen] as const] : []), ...options]}
+      choose={choose}
+    />
   );
 }

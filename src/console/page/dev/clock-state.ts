@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
+import { UNITS } from '../parts/numbers.ts';
 import { askDev } from './ask-dev.ts';
 
 /** The reply of `GET /dev/clock`. */
@@ -33,18 +34,11 @@ export function useClock(isDev: boolean): void {
   });
 }
 
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** Formats a duration in its two largest units: `1 d 1 h`. */
+/** Formats a duration in its two largest units, which are at most days: `1 d 1 h`. */
 export function spanOf(ms: number): string {
   let remaining = Math.round(Math.abs(ms) / 1_000) * 1_000;
   const parts: string[] = [];
-  for (const [unit, size] of UNITS) {
+  for (const [, unit, size] of UNITS.slice(2)) {
     const count = Math.floor(remaining / size);
     remaining -= count * size;
     if (count > 0) parts.push(`${count} ${unit}`);

@@ -1,5 +1,4 @@
 import { AsCommand } from '../parts/as-command.tsx';
-
 import { route } from '../route.ts';
 import { lastCommand } from './ask-dev.ts';
 import { Faults } from './faults.tsx';

@@ -1,5 +1,6 @@
 import type { DevFault } from '../../../contract/dev-paths.ts';
 import { useLoaded } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { Wrong } from '../parts/pieces.tsx';
 import { askDev, useControl } from './ask-dev.ts';
 
@@ -57,13 +58,12 @@ export function Faults() {
         <input name="times" type="number" min="1" defaultValue="1" required aria-label="Times" title="Times" />
         <input name="delay" type="number" min="0" placeholder="ms" aria-label="Delay in ms" title="Delay in ms" />
         <button type="submit">Add</button>
-        <button
-          type="button"
+        <Button
           disabled={data.length === 0}
           onClick={() => void act('vault dev faults clear', () => askDev('DELETE', 'faults'))}
         >
           Clear
-        </button>
+        </Button>
       </form>
       <Wrong>{error ?? faults.error}</Wrong>
     </section>

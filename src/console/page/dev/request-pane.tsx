@@ -1,7 +1,7 @@
-import type { VaultClient } from '../../../client/create-client.ts';
 import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { useApplications } from '../applications.ts';
+import type { LogRow } from '../audit/log-events.ts';
 import { useLoaded } from '../loaded.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
@@ -9,8 +9,6 @@ import { Time, Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
-
-type LogEntry = Awaited<ReturnType<VaultClient['listLogs']>>['data'][number];
 
 /** The maximum time between a request and its audit entry, in either direction, in milliseconds. */
 const AROUND_MS = 2_000;
@@ -84,7 +82,7 @@ function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
       query: { actor_id: app ?? '', operation: operation ?? '', ...around },
       signal,
     });
-    const away = ({ created_at }: LogEntry) => Math.abs(Date.parse(created_at) - at);
+    const away = ({ created_at }: LogRow) => Math.abs(Date.parse(created_at) - at);
     return data.filter((each) => each.status === status).sort((one, other) => away(one) - away(other));
   });
   const [found] = value ?? [];
@@ -114,7 +112,7 @@ function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
  * Returns the address of the audit screen that shows the entry, with filters for similar calls. The entries of one call
  * share `SEQUENCE.N`.
  */
-function auditAddress({ id, entity_id: entity, actor_id: actor, operation }: LogEntry): string {
+function auditAddress({ id, entity_id: entity, actor_id: actor, operation }: LogRow): string {
   return address('audit', { entity, actor, operation, entry: id.split('.', 2).join('.') });
 }
 

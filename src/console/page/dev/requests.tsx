@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
+import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { useApplications } from '../applications.ts';
-import { briefTime, Wrong } from '../parts/pieces.tsx';
-import { Rows } from '../parts/rows.tsx';
+import { Button } from '../parts/controls.tsx';
+import { Wrong } from '../parts/pieces.tsx';
+import { Rows, timeColumn } from '../parts/rows.tsx';
 import { address, route } from '../route.ts';
 import { requests, useRequests } from './live-requests.ts';
 
@@ -14,9 +16,9 @@ export function Requests() {
     <>
       <header class="requests">
         <h2>Requests</h2>
-        <button type="button" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
+        <Button aria-pressed={isLive} onClick={() => setLive(!isLive)}>
           Live
-        </button>
+        </Button>
       </header>
       <Wrong>{error}</Wrong>
       {requests.value.length === 0 && <p class="empty">No requests yet. Requests of this page are not listed.</p>}
@@ -41,13 +43,7 @@ export function Requests() {
               rank: 'extra',
             },
             { head: 'Problem', show: ({ problem, members }) => problemText(problem, members), rank: 'extra' },
-            {
-              head: 'Time',
-              show: ({ time }) => briefTime(time),
-              titleOf: ({ time }) => time,
-              size: 'short',
-              rank: 'less',
-            },
+            timeColumn('Time', ({ time }: DevRequestEntry) => time, 'less'),
           ]}
         />
       </div>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { askDev, useControl } from './ask-dev.ts';
@@ -94,8 +95,7 @@ interface SureOptions {
 function Sure({ label, question, disabled, act }: SureOptions) {
   const [isAsked, setAsked] = useState(false);
   return (
-    <button
-      type="button"
+    <Button
       class={isAsked ? 'danger' : ''}
       disabled={disabled}
       onBlur={() => setAsked(false)}
@@ -105,6 +105,6 @@ function Sure({ label, question, disabled, act }: SureOptions) {
       }}
     >
       {isAsked ? question : label}
-    </button>
+    </Button>
   );
 }

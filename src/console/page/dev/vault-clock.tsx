@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { Button } from '../parts/controls.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Wrong } from '../parts/pieces.tsx';
 import { askDev, useControl } from './ask-dev.ts';
@@ -41,22 +42,18 @@ export function VaultClock() {
             {spanOf(offset)} {offset > 0 ? 'ahead' : 'behind'}
           </b>
         )}
-        <button type="button" onClick={() => advance('1h', HOUR_MS)}>
-          +1 h
-        </button>
-        <button type="button" onClick={() => advance('1d', 24 * HOUR_MS)}>
-          +1 d
-        </button>
-        <button type="button" disabled={next === undefined} title={next} onClick={() => next && set(next)}>
+        <Button onClick={() => advance('1h', HOUR_MS)}>+1 h</Button>
+        <Button onClick={() => advance('1d', 24 * HOUR_MS)}>+1 d</Button>
+        <Button disabled={next === undefined} title={next} onClick={() => next && set(next)}>
           Until next expiry
-        </button>
+        </Button>
         <form class="buttons" onSubmit={setTyped}>
           <input name="time" type="datetime-local" step="1" required aria-label="New time in your time zone" />
           <button type="submit">Set</button>
         </form>
-        <button type="button" disabled={offset === 0} onClick={() => move('reset', 'DELETE')}>
+        <Button disabled={offset === 0} onClick={() => move('reset', 'DELETE')}>
           Back
-        </button>
+        </Button>
         <span role="status">{removed !== undefined && `removed ${wholeNumber(removed)}`}</span>
       </div>
       <Wrong>{error}</Wrong>

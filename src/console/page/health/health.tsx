@@ -4,7 +4,7 @@ import { AsCommand } from '../parts/as-command.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Wrong } from '../parts/pieces.tsx';
-import { hasFile, isHeld, send, session } from '../session.ts';
+import { aboutSession, hasFile, isHeld, send } from '../session.ts';
 import { vault } from '../vault.ts';
 import { type KeyFacts, KeyTables } from './key-tables.tsx';
 
@@ -103,8 +103,7 @@ export function Health() {
 }
 
 function Service({ of: { value, error } }: { readonly of: Loaded<Ready> }) {
-  const { value: state } = session;
-  const about = state.kind === 'open' ? state.about : undefined;
+  const about = aboutSession();
   const isDaemon = about !== undefined && /^(https?|unix):/.test(about.url);
   return (
     <section class="card">

@@ -1,6 +1,7 @@
 import { AsCommand } from '../parts/as-command.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Time } from '../parts/pieces.tsx';
+import { Table } from '../parts/table.tsx';
 
 /** The output of `vault keys list` and `vault keys list --tenants`. */
 export interface KeyFacts {
@@ -19,68 +20,46 @@ export interface KeyFacts {
   }[];
 }
 
-interface KeysOptions {
-  readonly of: KeyFacts;
-}
-
 /** Shows the key slots of the file and the keys of each tenant. */
-export function KeyTables({ of: { generation, slots, tenants } }: KeysOptions) {
+export function KeyTables({ of: { generation, slots, tenants } }: { readonly of: KeyFacts }) {
   return (
     <>
-      <table>
-        <caption>
-          Ways to open the file <span class="note">master key {generation}</span>
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Slot</th>
-            <th scope="col">Label</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          {slots.map(({ slot, label, kind, created_at, current }) => (
-            <tr key={slot}>
-              <th scope="row">{slot}</th>
-              <td>{label}</td>
-              <td>
-                {kind.replace('_', ' ')} {current && <span class="tag">current</span>}
-              </td>
-              <td>
-                <Time at={created_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption={
+          <>
+            Ways to open the file <span class="note">master key {generation}</span>
+          </>
+        }
+        hasTitle
+        heads={['Slot', 'Label', 'Kind', 'Created']}
+        rows={slots.map(({ slot, label, kind, created_at, current }) => [
+          slot,
+          label,
+          <>
+            {kind.replace('_', ' ')} {current && <span class="tag">current</span>}
+          </>,
+          <Time key="created" at={created_at} />,
+        ])}
+      />
       {tenants.map(({ tenant_id, keys, stale }) => (
-        <table key={tenant_id}>
-          <caption>
-            Keys of tenant <code>{tenant_id}</code>{' '}
-            <span class="note">
-              {wholeNumber(stale)} {stale === 1 ? 'record' : 'records'} left to reseal
-            </span>
-          </caption>
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Purpose</th>
-              <th scope="col">Created</th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map(({ key_id, purpose, created_at }) => (
-              <tr key={key_id}>
-                <th scope="row">{key_id}</th>
-                <td>{purpose}</td>
-                <td>
-                  <Time at={created_at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          key={tenant_id}
+          caption={
+            <>
+              Keys of tenant <code>{tenant_id}</code>{' '}
+              <span class="note">
+                {wholeNumber(stale)} {stale === 1 ? 'record' : 'records'} left to reseal
+              </span>
+            </>
+          }
+          hasTitle
+          heads={['Key', 'Purpose', 'Created']}
+          rows={keys.map(({ key_id, purpose, created_at }) => [
+            key_id,
+            purpose,
+            <Time key="created" at={created_at} />,
+          ])}
+        />
       ))}
       <AsCommand of={{ text: 'vault keys list --tenants', needs: 'file' }} />
     </>

@@ -2,7 +2,8 @@ import { requestPath } from '../../../client/request-path.ts';
 import { shellWord } from '../../../client/shell-word.ts';
 import { commandWords, OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
 import type { Permission } from '../../../contract/permissions.ts';
-import { type About, type HeldIdentity, holdersOf, identitiesInUse, session } from '../session.ts';
+import type { About, HeldIdentity } from '../../about.ts';
+import { aboutSession, holdersOf, identitiesInUse } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 
@@ -34,9 +35,8 @@ const NO_DAEMON = 'This console opened the vault itself. A request needs a daemo
 
 /** Returns the command line that runs as it is in any folder, if the vault can be named. */
 export function commandOf(shown: ShownCall | ShownCommand): Copied {
-  const { value } = session;
-  if (value.kind !== 'open') return { reason: '' };
-  const { about } = value;
+  const about = aboutSession();
+  if (about === undefined) return { reason: '' };
   if (!('text' in shown)) {
     const row: Operation = OPERATIONS[shown.operation];
     const key = keyOf(row);
@@ -98,10 +98,10 @@ function callText({ operation, params = {}, query = {}, body = {}, more }: Shown
 
 /** Returns the curl command that makes the same call. */
 export function curlOf({ operation, params = {}, query = {}, body }: ShownCall): Copied {
-  const { value } = session;
-  if (value.kind !== 'open') return { reason: '' };
+  const about = aboutSession();
+  if (about === undefined) return { reason: '' };
   const { method, path, ...row }: Operation = OPERATIONS[operation];
-  const { url, header_prefix: prefix } = value.about;
+  const { url, header_prefix: prefix } = about;
   const [, socket] = /^unix:(.*)/.exec(url) ?? [];
   if (socket === undefined && !/^https?:/.test(url)) return { reason: NO_DAEMON };
   const pairs = Object.entries(query).flatMap(([name, given]) =>
@@ -125,9 +125,9 @@ export function curlOf({ operation, params = {}, query = {}, body }: ShownCall):
 
 /** Returns the TypeScript code that makes the same call. */
 export function typescriptOf({ operation, params, query, body }: ShownCall): Copied {
-  const { value } = session;
-  if (value.kind !== 'open') return { reason: '' };
-  const { url, header_prefix: headerPrefix } = value.about;
+  const about = aboutSession();
+  if (about === undefined) return { reason: '' };
+  const { url, header_prefix: headerPrefix } = about;
   if (!/^https?:/.test(url)) return { reason: NO_DAEMON };
   const row: Operation = OPERATIONS[operation];
   const key = keyOf(row);

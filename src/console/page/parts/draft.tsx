@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
-import { Key } from './pieces.tsx';
+import { Button } from './controls.tsx';
 
 interface DraftOptions {
   readonly title: ComponentChildren;
@@ -37,11 +37,9 @@ export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, 
         <header>
           <h1>{title}</h1>
           <span class="buttons">
-            <button type="button" onClick={() => go(closed)}>
-              Cancel
-            </button>
+            <Button onClick={() => go(closed)}>Cancel</Button>
             <button type="submit" class="main" disabled={isOff}>
-              {action} <Key name="Ctrl Enter" />
+              {action} <kbd>Ctrl Enter</kbd>
             </button>
           </span>
         </header>

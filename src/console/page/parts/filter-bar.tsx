@@ -4,7 +4,6 @@ import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { go } from '../route.ts';
 import { type Offered, useOffers } from './offers.tsx';
-import { Key } from './pieces.tsx';
 import { toast } from './toast.tsx';
 
 interface FilterOptions {
@@ -58,7 +57,7 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }:
           }
           {...offers.control}
         />
-        <Key name="/" />
+        <kbd>/</kbd>
       </form>
       {offers.list}
       {menu?.(value, applyText)}

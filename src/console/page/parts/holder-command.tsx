@@ -3,6 +3,7 @@ import type { HolderRun } from '../holder.ts';
 import { hasFile } from '../session.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCommand } from './command-of.ts';
+import { Button } from './controls.tsx';
 import { Time } from './pieces.tsx';
 
 interface HolderCommandOptions<T> {
@@ -26,9 +27,9 @@ export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCo
   }
   return (
     <span class="holder">
-      <button type="button" onClick={run.start} disabled={isRunning}>
+      <Button onClick={run.start} disabled={isRunning}>
         {isRunning ? `${label}…` : label}
-      </button>
+      </Button>
       <span role="status" aria-busy={isRunning}>
         {error !== undefined && <span class="bad">{error}</span>}
         {result !== undefined && !isRunning && (

@@ -1,11 +1,13 @@
 // Formats without Intl where possible, because the first use of Intl delays the first screen by 10 to 20 ms.
 
-const UNITS = [
-  ['year', 31_557_600_000],
-  ['month', 2_629_800_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
+/** The units of a time with their short names and their sizes in milliseconds. */
+export const UNITS = [
+  ['year', 'y', 31_557_600_000],
+  ['month', 'mo', 2_629_800_000],
+  ['day', 'd', 86_400_000],
+  ['hour', 'h', 3_600_000],
+  ['minute', 'min', 60_000],
+  ['second', 's', 1_000],
 ] as const;
 
 /** The words for one unit before and after now. */
@@ -17,9 +19,9 @@ const NEXT_TO_NOW: Readonly<Record<string, readonly [before: string, after: stri
 
 /** Formats a time relative to now in its largest unit: `5 minutes ago`. */
 export function relativeTime(ms: number): string {
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ['second', 1_000];
+  const [unit, , size] = UNITS.find(([, , each]) => Math.abs(ms) >= each) ?? [];
+  if (unit === undefined) return 'now';
   const count = Math.floor(Math.abs(ms) / size);
-  if (count === 0) return 'now';
   const words = count === 1 ? NEXT_TO_NOW[unit] : undefined;
   if (words !== undefined) return words[ms < 0 ? 0 : 1];
   const text = `${wholeNumber(count)} ${unit}${count === 1 ? '' : 's'}`;
@@ -29,19 +31,10 @@ export function relativeTime(ms: number): string {
 /** Formats a time relative to now with a short unit: `5 min ago`. */
 export function shortTime(ms: number): string {
   return relativeTime(ms).replace(
-    /(\d) (second|minute|hour|day|month|year)s?/,
-    (_, digit, unit) => `${digit} ${SHORT[unit]}`,
+    /(?<=\d )[a-z]+/,
+    (word) => UNITS.find(([unit]) => word.startsWith(unit))?.[1] ?? word,
   );
 }
-
-const SHORT: Readonly<Record<string, string>> = {
-  second: 's',
-  minute: 'min',
-  hour: 'h',
-  day: 'd',
-  month: 'mo',
-  year: 'y',
-};
 
 /** Formats a whole number: `1,000,000`. */
 export function wholeNumber(value: number): string {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
-import { Key } from './pieces.tsx';
+import { Button } from './controls.tsx';
 
 interface PaneOptions {
   readonly title: ComponentChildren;
@@ -25,9 +25,9 @@ export function Pane({ title, subject, closed, isWide, actions, children }: Pane
     <section class={isWide ? 'pane wide' : 'pane'} ref={element} tabIndex={-1} aria-labelledby="pane-title">
       <header>
         <h2 id="pane-title">{title}</h2>
-        <button type="button" onClick={() => go(closed)}>
-          Close <Key name="Esc" />
-        </button>
+        <Button onClick={() => go(closed)}>
+          Close <kbd>Esc</kbd>
+        </Button>
       </header>
       {actions && <div class="actions buttons">{actions}</div>}
       <div class="scroller">{children}</div>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
 import { outage } from '../outage.ts';
+import { Button } from './controls.tsx';
 import { exactTime, relativeTime, shortTime } from './numbers.ts';
 import { toast } from './toast.tsx';
 
@@ -13,6 +14,16 @@ export function Time({ at }: { readonly at: string | undefined }) {
     <time dateTime={at} title={at}>
       {relativeTime(ms)}
     </time>
+  );
+}
+
+/** Shows another time after a text: ` · ends in 5 minutes`. */
+export function TimeAfter({ what, at }: { readonly what: string; readonly at: string | undefined }) {
+  return at === undefined ? null : (
+    <>
+      {` · ${what} `}
+      <Time at={at} />
+    </>
   );
 }
 
@@ -60,19 +71,15 @@ export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined 
   );
 }
 
-export function Key({ name }: { readonly name: string }) {
-  return <kbd>{name}</kbd>;
-}
-
 /**
  * Shows a button that copies `text`. Shows nothing on plain HTTP from another machine, where pages have no clipboard.
  */
 export function CopyButton({ text }: { readonly text: string }) {
   if (!isSecureContext) return null;
   return (
-    <button type="button" class="quiet" onClick={() => copy(text)}>
+    <Button class="quiet" onClick={() => copy(text)}>
       Copy
-    </button>
+    </Button>
   );
 }
 

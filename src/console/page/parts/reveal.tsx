@@ -1,11 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
-import { session } from '../session.ts';
+import { aboutSession } from '../session.ts';
 import { loadAs } from '../vault.ts';
+import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
 import { jsonNodes, memberText } from './json-nodes.ts';
-import { Key, Wrong } from './pieces.tsx';
+import { Wrong } from './pieces.tsx';
 import { toast } from './toast.tsx';
 
 /** How long plaintext is shown or stays in the clipboard, in seconds. */
@@ -80,14 +81,10 @@ export function Reveal({ id, as }: RevealOptions) {
   return (
     <div class="reveal">
       <div class="buttons">
-        <button type="button" class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
-          {isShown ? 'Hide' : 'Reveal'} <Key name={isShown ? 'Esc' : 'v'} />
-        </button>
-        {isSecureContext && (
-          <button type="button" onClick={copy}>
-            Copy without showing
-          </button>
-        )}
+        <Button class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
+          {isShown ? 'Hide' : 'Reveal'} <kbd>{isShown ? 'Esc' : 'v'}</kbd>
+        </Button>
+        {isSecureContext && <Button onClick={copy}>Copy without showing</Button>}
         {isShown && <progress max={SECONDS} value={remaining} aria-label="Seconds until the plaintext is hidden" />}
       </div>
       <pre class="json plain" ref={element} hidden={!isShown} />
@@ -112,8 +109,7 @@ function clearClipboard(): void {
   if (document.hasFocus()) navigator.clipboard.writeText('').catch(() => undefined);
 }
 
-function auditNote(): string {
-  const { value } = session;
-  const level = value.kind === 'open' ? value.about.audit_level : undefined;
-  return level === 'mutations' ? 'This vault does not record reads.' : 'The audit records each reveal and copy.';
-}
+const auditNote = (): string =>
+  aboutSession()?.audit_level === 'mutations'
+    ? 'This vault does not record reads.'
+    : 'The audit records each reveal and copy.';

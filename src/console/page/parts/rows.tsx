@@ -2,7 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
-import { copy } from './pieces.tsx';
+import { Button } from './controls.tsx';
+import { briefTime, copy } from './pieces.tsx';
 
 export interface Column<Row> {
   readonly head: ComponentChildren;
@@ -15,6 +16,15 @@ export interface Column<Row> {
   readonly size?: 'short' | 'medium' | 'long' | 'time' | 'masked' | 'badge' | 'outcome';
   /** Which lists have the column: all but the narrowest (`extra`) and narrow ones (`less`), or only wide ones. */
   readonly rank?: 'extra' | 'less' | 'wide' | 'widest';
+}
+
+/** Returns a narrow column with a time. Its title shows the time in full. */
+export function timeColumn<Row>(
+  head: ComponentChildren,
+  timeOf: (row: Row) => string | undefined,
+  rank: NonNullable<Column<Row>['rank']>,
+): Column<Row> {
+  return { head, show: (row) => briefTime(timeOf(row)), titleOf: timeOf, size: 'short', rank };
 }
 
 /** The rows that are selected, by id. */
@@ -124,8 +134,7 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
                   {first?.show(row)}
                 </a>
                 {hasCopy && isSecureContext && (
-                  <button
-                    type="button"
+                  <Button
                     class="quiet copy"
                     tabIndex={-1}
                     aria-label={`Copy ${idOf(row)}`}

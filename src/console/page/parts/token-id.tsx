@@ -1,3 +1,5 @@
+import type { Token } from '../../../client/create-client.ts';
+
 /** The number of characters at the end of an id that a narrow column keeps. */
 const END = 12;
 
@@ -12,3 +14,15 @@ export function TokenId({ id }: { readonly id: string }) {
     </>
   );
 }
+
+/** The columns of a list of tokens with their ids and containers. */
+export const ID_COLUMN = {
+  show: ({ id }: Token) => <TokenId id={id} />,
+  titleOf: ({ id }: Token) => id,
+  isCode: true,
+  size: 'long',
+} as const;
+
+const containersOf = ({ containers = [] }: Token): string => containers.join('  ');
+
+export const CONTAINERS_COLUMN = { show: containersOf, titleOf: containersOf, isCode: true };

@@ -2,29 +2,27 @@ import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall } from './command-of.ts';
+import { Button } from './controls.tsx';
 import { wholeNumber } from './numbers.ts';
-import { Key } from './pieces.tsx';
 
-/** The current page of a list, which a cursor identifies. */
-interface PagePosition {
-  /** The number of rows before this page. */
-  readonly at: number;
-  readonly start: string | undefined;
-  readonly next: string | undefined;
-  readonly shown: number;
-  readonly size: number;
-  readonly total: string | undefined;
-  /** A text after the numbers. */
-  readonly note?: string;
-  /** Whether the list still shows the previous page. */
-  readonly isLoading: boolean;
-}
+/** The number of rows per page. */
+export const PAGE_SIZE = 50;
 
 interface TurnerOptions {
   readonly screen: string;
   /** The parts of the address that stay the same. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  readonly position: PagePosition;
+  /** The number of rows before this page. */
+  readonly at: number;
+  /** The cursors of this page and of the next one. */
+  readonly start: string | undefined;
+  readonly next: string | undefined;
+  readonly shown: number;
+  readonly total?: string | undefined;
+  /** A text after the numbers. */
+  readonly note?: string;
+  /** Whether the list still shows the previous page. */
+  readonly isLoading: boolean;
   readonly command: ShownCall;
   readonly isOldestFirst?: boolean;
 }
@@ -35,8 +33,8 @@ interface TurnerOptions {
 const before = new Map<string, string | undefined>();
 
 /** Shows the position in a list, with links to the newer and the older page. */
-export function Turner({ screen, query, position, command, isOldestFirst = false }: TurnerOptions) {
-  const { at, start, shown, size, total, note, isLoading } = position;
+export function Turner({ screen, query, command, isOldestFirst, ...position }: TurnerOptions) {
+  const { at, start, shown, total, note, isLoading } = position;
   const next = isLoading ? undefined : position.next;
   const turn = (to: number, cursor: string | undefined) =>
     go(address(screen, { ...query, start: cursor, at: to === 0 ? undefined : String(to) }));
@@ -50,7 +48,7 @@ export function Turner({ screen, query, position, command, isOldestFirst = false
   function newer() {
     if (start === undefined) return;
     const cursor = before.get(start);
-    turn(cursor === undefined ? 0 : Math.max(0, at - size), cursor);
+    turn(cursor === undefined ? 0 : Math.max(0, at - PAGE_SIZE), cursor);
   }
 
   useKeys({ ']': older, '[': newer });
@@ -63,12 +61,12 @@ export function Turner({ screen, query, position, command, isOldestFirst = false
       </span>
       <AsCommand of={command} />
       <span class="buttons">
-        <button type="button" onClick={newer} disabled={start === undefined}>
-          {isOldestFirst ? 'Older' : 'Newer'} <Key name="[" />
-        </button>
-        <button type="button" onClick={older} disabled={next === undefined}>
-          {isOldestFirst ? 'Newer' : 'Older'} <Key name="]" />
-        </button>
+        <Button onClick={newer} disabled={start === undefined}>
+          {isOldestFirst ? 'Older' : 'Newer'} <kbd>[</kbd>
+        </Button>
+        <Button onClick={older} disabled={next === undefined}>
+          {isOldestFirst ? 'Newer' : 'Older'} <kbd>]</kbd>
+        </Button>
       </span>
     </footer>
   );

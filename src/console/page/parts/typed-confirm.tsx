@@ -4,6 +4,7 @@ import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall, ShownCommand } from './command-of.ts';
+import { Button } from './controls.tsx';
 import { FormField } from './form-field.tsx';
 import { Wrong } from './pieces.tsx';
 
@@ -59,9 +60,7 @@ export function TypedConfirm({ action, word, command, onConfirm, onClose, childr
           <button type="submit" class="danger" disabled={typed !== word}>
             {action}
           </button>
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
+          <Button onClick={close}>Cancel</Button>
         </div>
         <AsCommand of={command} />
       </form>

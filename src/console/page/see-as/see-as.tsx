@@ -1,11 +1,15 @@
+import type { Application } from '../../../client/create-client.ts';
 import { readersOf, useApplications } from '../applications.ts';
+import { Select } from '../parts/controls.tsx';
 import { Wrong } from '../parts/pieces.tsx';
 import { address, go, route } from '../route.ts';
 import { queryAt } from '../tokens/filter.ts';
 import { Filtered, TokenFilterBar } from '../tokens/token-filter.tsx';
-import { Compare, chosenOf } from './compare.tsx';
 import { SeenTokens } from './seen-tokens.tsx';
 import { Why } from './why.tsx';
+
+/** The maximum number of further applications to compare. */
+const MAX_OTHERS = 3;
 
 /** Shows the tokens as an application sees them. */
 export function SeeAs() {
@@ -22,19 +26,12 @@ export function SeeAs() {
       <div class="list">
         <header>
           <h1>See as</h1>
-          <select
+          <Select
             aria-label="Application"
             value={application?.id}
-            onChange={({ currentTarget: { value } }) =>
-              go(address('see-as', { q, find, start, at, token, with: compared, app: value }))
-            }
-          >
-            {readers.map(({ id, name, type }) => (
-              <option key={id} value={id}>
-                {name} ({type})
-              </option>
-            ))}
-          </select>
+            options={readers.map(({ id, name, type }) => [id, `${name} (${type})`] as const)}
+            choose={(id) => go(address('see-as', { q, find, start, at, token, with: compared, app: id }))}
+          />
           <Compare
             readers={readers.filter(({ id }) => id !== application?.id)}
             chosen={others}
@@ -70,6 +67,49 @@ export function SeeAs() {
         <Why
           {...{ application, all, id: token }}
           closed={address('see-as', { q, find, app, start, at, with: compared })}
+        />
+      )}
+    </>
+  );
+}
+
+/** Returns the further applications that the address names. */
+function chosenOf(
+  ids: string | undefined,
+  readers: readonly Application[],
+  first: Application | undefined,
+): readonly Application[] {
+  const found = (ids ?? '').split(',').flatMap((id) => readers.filter((each) => each.id === id && each !== first));
+  return [...new Set(found)].slice(0, MAX_OTHERS);
+}
+
+interface CompareOptions {
+  readonly readers: readonly Application[];
+  readonly chosen: readonly Application[];
+  /** Returns the address with these applications. */
+  readonly hrefOf: (ids: readonly string[]) => string;
+}
+
+/** Shows the further applications, with controls to add and remove them. */
+function Compare({ readers, chosen, hrefOf }: CompareOptions) {
+  const remaining = readers.filter((each) => !chosen.includes(each));
+  const ids = chosen.map(({ id }) => id);
+  return (
+    <>
+      {chosen.map(({ id, name }) => (
+        <a class="tag" key={id} href={hrefOf(ids.filter((each) => each !== id))} aria-label={`Compare without ${name}`}>
+          <span class="name" dir="auto">
+            {name}
+          </span>{' '}
+          ×
+        </a>
+      ))}
+      {chosen.length < MAX_OTHERS && remaining.length > 0 && (
+        <Select
+          aria-label="Compare with"
+          value=""
+          options={[['', 'Compare…'], ...remaining.map(({ id, name }) => [id, name] as const)]}
+          choose={(id) => go(hrefOf([...ids, id]))}
         />
       )}
     </>

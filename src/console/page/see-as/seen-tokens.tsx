@@ -3,16 +3,17 @@ import type { Application, Token } from '../../../client/create-client.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
-import { TokenId } from '../parts/token-id.tsx';
+import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
 import type { ParsedFilter } from '../tokens/filter.ts';
 import { NoTokens } from '../tokens/no-tokens.tsx';
-import { askPage, askTotal, TOKEN_PAGE_SIZE } from '../tokens/token-page.ts';
+import { askPage, askTotal } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
 const OUTCOMES = ['reveal', 'mask', 'redact', 'nothing'] as const;
@@ -63,20 +64,8 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
           open={token}
           hasCopy
           columns={[
-            {
-              head: 'Token',
-              show: ({ id }) => <TokenId id={id} />,
-              isCode: true,
-              titleOf: ({ id }) => id,
-              size: 'long',
-            },
-            {
-              head: 'Containers',
-              show: ({ containers = [] }) => containers.join('  '),
-              isCode: true,
-              titleOf: ({ containers = [] }) => containers.join('  '),
-              rank: 'extra',
-            },
+            { head: 'Token', ...ID_COLUMN },
+            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'extra' },
             ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
           ]}
         />
@@ -84,10 +73,10 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
       <Turner
         screen="see-as"
         query={{ ...kept, token }}
-        position={{
-          ...{ at, start, next, shown: tokens.length, size: TOKEN_PAGE_SIZE },
-          ...{ total: total.value, isLoading: page.isLoading },
-        }}
+        {...{ at, start, next }}
+        shown={tokens.length}
+        total={total.value}
+        isLoading={page.isLoading}
         command={
           token === undefined
             ? { operation: 'measureReach', body: { application_id: application.id } }
@@ -131,11 +120,7 @@ function CountAll({ id }: { readonly id: string }) {
     vault().measureReach({ body: { application_id: id }, signal }),
   );
   if (!isAsked) {
-    return (
-      <button type="button" onClick={() => setAsked(id)}>
-        Count all
-      </button>
-    );
+    return <Button onClick={() => setAsked(id)}>Count all</Button>;
   }
   if (error !== undefined) return <Wrong>{error}</Wrong>;
   if (isLoading || value === undefined) return <span role="status">Counting…</span>;

@@ -10,19 +10,13 @@ import { Pane } from '../parts/pane.tsx';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
+import { Table } from '../parts/table.tsx';
 import { address } from '../route.ts';
 import { useOwnAccess } from '../tokens/own-access.tsx';
 import { loadMasked } from '../vault.ts';
 import { becauseOf } from './because-of.ts';
 
 const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
-
-const OUTCOMES = {
-  governs: 'governs',
-  passed_over: 'passed over',
-  no_match: 'no match',
-  not_reached: 'not reached',
-} as const;
 
 interface WhyOptions {
   readonly application: Application;
@@ -94,31 +88,17 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
       </section>
       <section>
         <h3>Other permissions</h3>
-        <table>
-          <caption class="unseen">Other permissions on the token</caption>
-          <thead>
-            <tr>
-              <th scope="col">Permission</th>
-              <th scope="col">On this token</th>
-              <th scope="col">Because of</th>
-            </tr>
-          </thead>
-          <tbody>
-            {WRITES.map((permission) => explainAccess(grants, permission, facts)).map((explained) => (
-              <tr key={explained.permission}>
-                <th scope="row">
-                  <code>{explained.permission}</code>
-                </th>
-                <td>
-                  <span class={`sees ${explained.allowed ? 'mask' : 'nothing'}`}>
-                    {explained.allowed ? 'yes' : 'no'}
-                  </span>
-                </td>
-                <td>{becauseOf(explained)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="Other permissions on the token"
+          heads={['Permission', 'On this token', 'Because of']}
+          rows={WRITES.map((permission) => explainAccess(grants, permission, facts)).map((explained) => [
+            <code key="permission">{explained.permission}</code>,
+            <span key="allowed" class={`sees ${explained.allowed ? 'mask' : 'nothing'}`}>
+              {explained.allowed ? 'yes' : 'no'}
+            </span>,
+            becauseOf(explained),
+          ])}
+        />
       </section>
     </>
   );
@@ -170,7 +150,7 @@ function Grant({ title, of, explained }: GrantOptions) {
             <li key={priority} class={outcome}>
               <b>Rule {priority}</b> {rule && <RuleText rule={rule} />}
               <br />
-              {OUTCOMES[outcome]}: {reason}
+              {outcome.replace('_', ' ')}: {reason}
             </li>
           );
         })}

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { RangeField } from '../../../core/search/parse-query.ts';
+import { Select } from '../parts/controls.tsx';
 import { DateField } from '../parts/date-field.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { exactTime } from '../parts/numbers.ts';
@@ -39,21 +40,15 @@ function DatesForm({ query, choose }: DatesOptions) {
 
   return (
     <form onSubmit={apply}>
-      <select
+      <Select
         aria-label="Date"
         value={field}
-        onChange={({ currentTarget: { value } }) => {
-          const [chosen = field] = FIELDS.find(([each]) => each === value) ?? [];
+        options={FIELDS}
+        choose={(chosen) => {
           setField(chosen);
           setDays(daysIn(query, chosen) ?? NO_DAYS);
         }}
-      >
-        {FIELDS.map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
+      />
       <DateField label="From" type="date" value={days.from} choose={(from) => setDays({ ...days, from })} />
       <DateField label="To" type="date" value={days.to} min={days.from} choose={(to) => setDays({ ...days, to })} />
       <p class="note">Whole days in your time zone ({exactTime(new Date().toISOString()).slice(20)}).</p>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type TokenType, VaultError } from '../../../client/create-client.ts';
 import { TOKEN_TYPES } from '../../../contract/token-types.ts';
 import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { Select } from '../parts/controls.tsx';
 import { useDebounced } from '../parts/debounced.ts';
 import { Draft } from '../parts/draft.tsx';
 import { forgetMatch } from '../parts/forget-match.ts';
@@ -96,15 +97,12 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
         <label for="field-type" title="type">
           Type
         </label>
-        <select
+        <Select
           id="field-type"
           value={draft.type}
-          onChange={({ currentTarget }) => change({ type: currentTarget.value as TokenType })}
-        >
-          {Object.keys(TOKEN_TYPES).map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
+          options={Object.keys(TOKEN_TYPES) as TokenType[]}
+          choose={(type) => change({ type })}
+        />
         <p class="note">{TOKEN_TYPES[draft.type].summary}</p>
       </div>
       <DataFields type={draft.type} data={draft.data} onInput={(data) => change({ data })} />

@@ -1,9 +1,10 @@
 import type { ExplainedPermission, TokenPermission } from '../../../contract/explanation.ts';
 import { showsMore } from '../../../core/access/grants.ts';
+import type { HeldIdentity } from '../../about.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
-import { actingAs, type HeldIdentity, holdersOf, isHeld, keyName } from '../session.ts';
+import { actingAs, holdersOf, isHeld, keyName } from '../session.ts';
 import { explainOwn } from '../vault.ts';
 
 /** The access of the console's own keys to a token, as the vault explains it. */

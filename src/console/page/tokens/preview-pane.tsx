@@ -3,6 +3,7 @@ import { AsCommand } from '../parts/as-command.tsx';
 import { memberText } from '../parts/json-nodes.ts';
 import { JsonView } from '../parts/json-view.tsx';
 import { Tags } from '../parts/pieces.tsx';
+import { Table } from '../parts/table.tsx';
 import { SeenBy } from './seen-by.tsx';
 
 const ID_IS = {
@@ -55,21 +56,13 @@ function Made({ text, isStale }: PreviewOptions) {
       {search_indexes.length === 0 ? (
         <p class="note">no search index</p>
       ) : (
-        <table>
-          <caption class="unseen">Search indexes and their values</caption>
-          <tbody>
-            {search_indexes.map((expression, at) => (
-              <tr key={expression}>
-                <th scope="row">
-                  <code>{expression}</code>
-                </th>
-                <td>
-                  <code>{search_values[at]}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="Search indexes and their values"
+          rows={search_indexes.map((expression, at) => [
+            <code key="expression">{expression}</code>,
+            <code key="value">{search_values[at]}</code>,
+          ])}
+        />
       )}
       <h3>Fingerprint of</h3>
       <code>{fingerprinted}</code>

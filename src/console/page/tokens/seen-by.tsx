@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf, readersOf, useApplications } from '../applications.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
+import { Table } from '../parts/table.tsx';
 import { address } from '../route.ts';
 import { becauseOf } from '../see-as/because-of.ts';
 import { isHeld } from '../session.ts';
@@ -55,31 +56,17 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
       {seen.length === 0 ? (
         <p class="note">No application can read tokens.</p>
       ) : (
-        <table>
-          <caption class="unseen">How applications see the token</caption>
-          <thead>
-            <tr>
-              <th scope="col">Application</th>
-              <th scope="col">Sees</th>
-              <th scope="col">Because of</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(({ id: app, name, access }) => (
-              <tr key={app}>
-                <th scope="row">
-                  <a class="name" title={name} href={address('see-as', { app, token: isDraft ? '' : id })}>
-                    {name}
-                  </a>
-                </th>
-                <td>
-                  <Sees as={access.transform} />
-                </td>
-                <td>{becauseOf(access)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="How applications see the token"
+          heads={['Application', 'Sees', 'Because of']}
+          rows={shown.map(({ id: app, name, access }) => [
+            <a key="name" class="name" title={name} href={address('see-as', { app, token: isDraft ? '' : id })}>
+              {name}
+            </a>,
+            <Sees key="sees" as={access.transform} />,
+            becauseOf(access),
+          ])}
+        />
       )}
     </section>
   );

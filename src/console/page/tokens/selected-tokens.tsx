@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { shellWord } from '../../../client/shell-word.ts';
 import { messageOf, reload } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { memberText } from '../parts/json-nodes.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import type { Selection } from '../parts/rows.tsx';
@@ -36,17 +37,15 @@ export function SelectedTokens({ ids, set }: Selection) {
   return (
     <section class="tools" aria-label="Selected tokens">
       <span role="status">{name} selected</span>
-      <button type="button" onClick={() => save(all).catch((error) => toast(messageOf(error)))}>
-        Export, masked
-      </button>
+      <Button onClick={() => save(all).catch((error) => toast(messageOf(error)))}>Export, masked</Button>
       {isHeld('token:delete') && (
-        <button type="button" class="danger" onClick={() => setDeleting(true)}>
+        <Button class="danger" onClick={() => setDeleting(true)}>
           Delete
-        </button>
+        </Button>
       )}
-      <button type="button" class="quiet" onClick={() => set(new Set())}>
+      <Button class="quiet" onClick={() => set(new Set())}>
         Select none
-      </button>
+      </Button>
       {isDeleting && (
         <TypedConfirm
           action={`Delete ${name}`}

@@ -3,7 +3,7 @@ import type { TokenPermission } from '../../../contract/explanation.ts';
 import { useKeys } from '../keys.ts';
 import { reload } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Key } from '../parts/pieces.tsx';
+import { Button } from '../parts/controls.tsx';
 import { toast } from '../parts/toast.tsx';
 import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { go } from '../route.ts';
@@ -37,14 +37,14 @@ export function TokenActions({ id, closed, change, allowed }: ActionsOptions) {
   return (
     <>
       {mayChange && (
-        <button type="button" onClick={edit}>
-          Edit <Key name="e" />
-        </button>
+        <Button onClick={edit}>
+          Edit <kbd>e</kbd>
+        </Button>
       )}
       {may('token:delete') && (
-        <button type="button" class="danger" onClick={() => setDeleting(true)}>
+        <Button class="danger" onClick={() => setDeleting(true)}>
           Delete
-        </button>
+        </Button>
       )}
       {isDeleting && (
         <TypedConfirm

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
+import { Select } from '../parts/controls.tsx';
 import { type Errors, errorsAt, FormField } from '../parts/form-field.tsx';
-import { ExpressionField } from './expression-field.tsx';
+import { useOffers } from '../parts/offers.tsx';
 import { isReadAsJson, type TokenDraft } from './token-draft.ts';
 
 interface FieldsOptions {
@@ -15,6 +16,11 @@ interface FieldsOptions {
   readonly hasDefaults: boolean;
 }
 
+const DEDUPLICATE = [
+  ['', "the tenant's setting"],
+  ['true', 'yes: return the token with the same fingerprint'],
+  ['false', 'no'],
+] as const;
 const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression', 'id'];
 const ROWS: Readonly<Record<string, number>> = { data: 2, mask: 2, search_indexes: 3, containers: 1, metadata: 2 };
 
@@ -43,15 +49,12 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
         <label for="field-deduplicate" title="deduplicate_token">
           Deduplicate
         </label>
-        <select
+        <Select
           id="field-deduplicate"
           value={draft.deduplicate_token}
-          onChange={({ currentTarget: { value } }) => change({ deduplicate_token: value })}
-        >
-          <option value="">the tenant's setting</option>
-          <option value="true">yes: return the token with the same fingerprint</option>
-          <option value="false">no</option>
-        </select>
+          options={DEDUPLICATE}
+          choose={(deduplicate_token) => change({ deduplicate_token })}
+        />
       </div>
     </>
   );
@@ -67,5 +70,37 @@ function defaultsOf(type: TokenType): Readonly<Partial<Record<keyof TokenDraft, 
     search_indexes: search_indexes.join('\n'),
     fingerprint_expression: '{{ data | stringify }}',
     containers: container,
+  };
+}
+
+/** The maximum number of suggested filters. */
+const MAX_OFFERED = 8;
+
+/** Matches the name and arguments of a filter after a `|` inside `{{`. */
+const FILTER = /\{\{(?:(?!\}\}).)*\|\s*([a-z_0-9]*)(\s*:[^|{}]*)?$/s;
+
+/** Shows a field for expressions. After `{{ data |`, it suggests filters and shows their arguments. */
+function ExpressionField(options: Parameters<typeof FormField>[0]) {
+  const { name, value, onInput } = options;
+  const offers = useOffers({ name, label: 'Filters', value, onInput, offersAt, takesFirst: true });
+  const { known } = offers.found;
+  return (
+    <FormField {...options} onInput={offers.onType} control={offers.control}>
+      {known !== undefined && <p class="signature code">{FILTER_SIGNATURES[known]}</p>}
+      {offers.list}
+    </FormField>
+  );
+}
+
+/** Returns the filters that complete the text before the cursor, or the filter that it names. */
+function offersAt(before: string) {
+  const [, typed = '', rest] = FILTER.exec(before) ?? [undefined, ' '];
+  const known = Object.hasOwn(FILTER_SIGNATURES, typed) ? typed : undefined;
+  const isNaming = rest === undefined && known === undefined;
+  const found = isNaming ? Object.keys(FILTER_SIGNATURES).filter((each) => each.startsWith(typed)) : [];
+  return {
+    typed,
+    known,
+    offers: found.slice(0, MAX_OFFERED).map((text) => ({ text, label: FILTER_SIGNATURES[text] })),
   };
 }

@@ -1,11 +1,9 @@
 import type { Token } from '../../../client/create-client.ts';
 import type { ShownCall } from '../parts/command-of.ts';
 import { wholeNumber } from '../parts/numbers.ts';
+import { PAGE_SIZE } from '../parts/turner.tsx';
 import { vault } from '../vault.ts';
 import type { ParsedFilter } from './filter.ts';
-
-/** The number of tokens per page. */
-export const TOKEN_PAGE_SIZE = 50;
 
 export interface TokenPage {
   readonly tokens: readonly Token[];
@@ -25,7 +23,7 @@ export async function askPage(
   { start, order }: PageStart,
   signal: AbortSignal,
 ): Promise<TokenPage> {
-  const paged = { transform: 'mask' as const, size: TOKEN_PAGE_SIZE, ...(order && { order }), ...(start && { start }) };
+  const paged = { transform: 'mask' as const, size: PAGE_SIZE, ...(order && { order }), ...(start && { start }) };
   const { pagination, data } =
     list === undefined
       ? await vault().searchTokensByCursor({ body: { query: text, ...paged }, signal })

@@ -1,12 +1,13 @@
 import { useLoaded } from '../loaded.ts';
 import { JsonView } from '../parts/json-view.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CopyButton, Wrong } from '../parts/pieces.tsx';
-import { loadMasked } from '../vault.ts';
+import { CopyButton, When, Wrong } from '../parts/pieces.tsx';
+import { address } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { loadMasked, vault } from '../vault.ts';
 import { OwnView, useOwnAccess } from './own-access.tsx';
 import { SeenBy } from './seen-by.tsx';
 import { TokenActions } from './token-actions.tsx';
-import { TokenLog } from './token-log.tsx';
 
 interface PaneOptions {
   readonly id: string;
@@ -43,5 +44,33 @@ export function TokenPane({ id, closed, change }: PaneOptions) {
         </>
       )}
     </Pane>
+  );
+}
+
+const ENTRIES = 5;
+
+/** Shows the newest audit entries about the token, and a link to all of them. */
+function TokenLog({ id }: { readonly id: string }) {
+  const isAllowed = isHeld('log:read');
+  const { value, error } = useLoaded(isAllowed ? id : undefined, (signal) =>
+    vault().listLogs({ query: { entity_id: id, size: ENTRIES }, signal }),
+  );
+  if (!isAllowed) return null;
+  return (
+    <section>
+      <h3>
+        Log <a href={address('audit', { entity: id })}>All of its history</a>
+      </h3>
+      <Wrong>{error}</Wrong>
+      {value?.data.length === 0 && <p class="note">No entries. Lists and masked reads leave none by default.</p>}
+      <ul class="log">
+        {value?.data.map((entry) => (
+          <li key={entry.id}>
+            <When at={entry.created_at} /> <code>{entry.operation}</code> {entry.status}
+            {entry.revealed && ' revealed'} <span class="soft">by {entry.actor_name ?? entry.actor_type}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

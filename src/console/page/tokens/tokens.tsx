@@ -2,22 +2,24 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
+import { Button } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
-import { briefTime, Key, Wrong } from '../parts/pieces.tsx';
-import { Rows } from '../parts/rows.tsx';
-import { TokenId } from '../parts/token-id.tsx';
+import { wholeNumber } from '../parts/numbers.ts';
+import { Wrong } from '../parts/pieces.tsx';
+import { Rows, timeColumn } from '../parts/rows.tsx';
+import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
 import { ChangeToken } from './change-token.tsx';
 import { type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
 import { NoTokens } from './no-tokens.tsx';
 import { SelectedTokens } from './selected-tokens.tsx';
 import { Filtered, TokenFilterBar } from './token-filter.tsx';
-import { askPage, askTotal, listCommand, TOKEN_PAGE_SIZE } from './token-page.ts';
+import { askPage, askTotal, listCommand } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
-import { TypeCounts } from './type-counts.tsx';
 
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
 export function Tokens() {
@@ -38,9 +40,9 @@ export function Tokens() {
           <h1>Tokens</h1>
           <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, order, token })} />
           {mayCreate && (
-            <button type="button" onClick={create}>
-              New token <Key name="n" />
-            </button>
+            <Button onClick={create}>
+              New token <kbd>n</kbd>
+            </Button>
           )}
         </header>
         <TypeCounts q={text} />
@@ -90,34 +92,18 @@ function TokenList({ filter, here }: ListOptions) {
           hasCopy
           selection={{ ids: selected, set: select }}
           columns={[
-            { head: 'Id', show: ({ id }) => <TokenId id={id} />, isCode: true, titleOf: ({ id }) => id, size: 'long' },
+            { head: 'Id', ...ID_COLUMN },
             { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
             { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
-            { head: 'Containers', show: containersOf, isCode: true, titleOf: containersOf, rank: 'less' },
+            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'less' },
             { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
-            {
-              head: (
-                <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />
-              ),
-              show: (token) => briefTime(token.created_at),
-              titleOf: (token) => token.created_at,
-              rank: 'less',
-              size: 'short',
-            },
-            {
-              head: 'Changed',
-              show: (token) => briefTime(token.modified_at),
-              titleOf: (token) => token.modified_at,
-              rank: 'widest',
-              size: 'short',
-            },
-            {
-              head: 'Expires',
-              show: (token) => briefTime(token.expires_at),
-              titleOf: (token) => token.expires_at,
-              rank: 'wide',
-              size: 'short',
-            },
+            timeColumn(
+              <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />,
+              ({ created_at }: Token) => created_at,
+              'less',
+            ),
+            timeColumn('Changed', ({ modified_at }: Token) => modified_at, 'widest'),
+            timeColumn('Expires', ({ expires_at }: Token) => expires_at, 'wide'),
           ]}
         />
       </div>
@@ -125,15 +111,10 @@ function TokenList({ filter, here }: ListOptions) {
       <Turner
         screen="tokens"
         query={{ q, find, order, token }}
-        position={{
-          at,
-          start,
-          next,
-          shown: tokens.length,
-          size: TOKEN_PAGE_SIZE,
-          total: total.value,
-          isLoading: page.isLoading,
-        }}
+        {...{ at, start, next }}
+        shown={tokens.length}
+        total={total.value}
+        isLoading={page.isLoading}
         command={listCommand(filter, order)}
         isOldestFirst={order === 'oldest'}
       />
@@ -142,7 +123,6 @@ function TokenList({ filter, here }: ListOptions) {
 }
 
 const dataOf = ({ data }: Token): string => dataSummary(data);
-const containersOf = ({ containers = [] }: Token): string => containers.join('  ');
 const metadataOf = ({ metadata = {} }: Token): string =>
   Object.entries(metadata)
     .map((pair) => pair.join('='))
@@ -155,5 +135,30 @@ function OrderLink({ order, href }: { readonly order: 'oldest' | undefined; read
     <a href={href} title={`The ${first} first. Show the ${other} first.`}>
       Created {order === undefined ? '↓' : '↑'}
     </a>
+  );
+}
+
+/** Shows the number of tokens of each type, as a link to these tokens. */
+function TypeCounts({ q }: { readonly q: string | undefined }) {
+  const isAllowed = isHeld('report:read');
+  const { value } = useLoaded(isAllowed ? 'usage' : undefined, (signal) => vault().getUsageReport({ signal }));
+  const counts = Object.entries(value?.token_report.metrics_by_type ?? {}).filter(([, { count }]) => count > 0);
+  const all = counts.reduce((sum, [, { count }]) => sum + count, 0);
+  const chips = [
+    ['all', '', all] as const,
+    ...counts.map(([type, { count }]) => [type, `type:${type}`, count] as const),
+  ];
+  if (!isAllowed) return null;
+  return (
+    <ul class="counts" aria-label="Tokens by type">
+      {value !== undefined &&
+        chips.map(([name, filter, count]) => (
+          <li key={name}>
+            <a href={address('tokens', { q: filter })} aria-current={q === filter ? 'true' : undefined}>
+              {name} <b>{wholeNumber(count)}</b>
+            </a>
+          </li>
+        ))}
+    </ul>
   );
 }

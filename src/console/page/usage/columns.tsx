@@ -1,4 +1,5 @@
 import { wholeNumber } from '../parts/numbers.ts';
+import { Table } from '../parts/table.tsx';
 
 interface ColumnsOptions {
   readonly items: readonly { readonly name: string; readonly value: number }[];
@@ -44,23 +45,11 @@ export function Columns({ items, limit }: ColumnsOptions) {
       </svg>
       <details>
         <summary>Table</summary>
-        <table>
-          <caption class="unseen">Active tokens by month</caption>
-          <thead>
-            <tr>
-              <th scope="col">Month</th>
-              <th scope="col">Active tokens</th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map(({ name, value }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{wholeNumber(value)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="Active tokens by month"
+          heads={['Month', 'Active tokens']}
+          rows={items.map(({ name, value }) => [name, wholeNumber(value)])}
+        />
       </details>
     </>
   );
