@@ -28,8 +28,8 @@ interface Duration {
 }
 const QUICK: Duration = { minutes: 1 / 3, settledAfter: 1 / 6, calls: 0, everyMs: 28 };
 const FULL: Duration = { minutes: 10, settledAfter: 2, calls: 1_000_000, everyMs: 0 };
-/** The largest growth of the memory from `settledAfter` to the end, as a part of the memory. */
-const MAX_GROWTH = 0.1;
+/** The most that the memory may grow with each call from `settledAfter` on, in bytes. The C library keeps free memory, too. */
+const MAX_KEPT_BYTES = 100;
 /** The pause between two maintenance tasks on the served vault, in milliseconds. */
 const MAINTENANCE_MS = 10_000;
 /** The clock of the vault: 10 minutes of load are a day, with 1,440 sweeps. */
@@ -169,16 +169,17 @@ interface Soaked {
 
 interface Judged {
   readonly settledAfter: number;
-  /** The largest allowed memory growth in MiB per minute. Default: `MAX_GROWTH` of the memory by the end. */
+  /** The largest allowed memory growth in MiB per minute. Default: `MAX_KEPT_BYTES` for each call. */
   readonly mostSlope?: number;
 }
 
 function figuresOf({ report, samples, overdue }: Soaked, settledAfter: number) {
   const { counts, expiring, lost, errors } = report;
   const memory = soakFigures(samples, settledAfter);
-  const minutes = (samples.at(-1)?.minute ?? 0) - settledAfter;
-  const rss_growth = Math.round((memory.rss_slope_mib_per_min * minutes * 1000) / memory.rss_max_mib) / 1000;
-  return { ...memory, rss_growth, ...counts, calls: callsOf(report), expiring, overdue, lost, errors };
+  const calls = callsOf(report);
+  const callsPerMinute = calls / (samples.at(-1)?.minute ?? 1);
+  const kept_bytes_per_call = Math.round((memory.rss_slope_mib_per_min * 2 ** 20) / callsPerMinute);
+  return { ...memory, kept_bytes_per_call, ...counts, calls, expiring, overdue, lost, errors };
 }
 
 function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
@@ -191,7 +192,9 @@ function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
     throw new CheckFailure(`${figures.descriptors_min} to ${figures.descriptors_max} descriptors`, figures);
   }
   const isGrowing =
-    mostSlope === undefined ? figures.rss_growth >= MAX_GROWTH : figures.rss_slope_mib_per_min >= mostSlope;
+    mostSlope === undefined
+      ? figures.kept_bytes_per_call >= MAX_KEPT_BYTES
+      : figures.rss_slope_mib_per_min >= mostSlope;
   if (isGrowing) throw new CheckFailure(`memory grows by ${figures.rss_slope_mib_per_min} MiB a minute`, figures);
   return figures;
 }
