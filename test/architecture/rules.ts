@@ -220,6 +220,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   undici: 'src/client/',
   commander: 'src/cli/',
   '@inquirer/prompts': 'src/cli/',
+  chalk: 'src/cli/',
   yaml: 'src/cli/',
   'string-width': 'src/cli/',
   'csv-parse': 'src/cli/',

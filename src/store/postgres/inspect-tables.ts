@@ -1,6 +1,6 @@
 import type { Finding } from '../../core/key-holder-ports.ts';
 import type { Store } from '../../core/ports.ts';
-import { type Check, checksOf, recordChecks } from '../rows/record-checks.ts';
+import { checksOf, type RowCheck, recordChecks } from '../rows/record-checks.ts';
 import { LAST_INSTANT, LAST_MONTH, MAX_ROW, storedText } from '../rows/stored-value.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { schemaStatements } from './schema.ts';
@@ -28,7 +28,7 @@ const COLUMNS = STATEMENTS.flatMap((text) => [...text.matchAll(/^CREATE TABLE "v
   .join();
 
 /** Returns the query of a check: the table, the id and the damage of each wrong row. */
-function queryOf({ table, what, sql }: Check): string {
+function queryOf({ table, what, sql }: RowCheck): string {
   return `SELECT '${table}', id, '${what}' FROM (${sql}) f (id)`;
 }
 

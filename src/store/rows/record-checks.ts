@@ -4,14 +4,14 @@ import { LAST_DAY, MAX_ROW } from './stored-value.ts';
 const DAY_MS = 86_400_000;
 
 /** A check of one table. `sql` selects the ids of wrong rows; `what` describes the damage. */
-export interface Check {
+export interface RowCheck {
   readonly table: string;
   readonly what: string;
   readonly sql: string;
 }
 
 /** Returns the checks of a table: each member describes a damage, and selects the ids of wrong rows. */
-export function checksOf(table: string, queries: Readonly<Record<string, string>>): readonly Check[] {
+export function checksOf(table: string, queries: Readonly<Record<string, string>>): readonly RowCheck[] {
   return Object.entries(queries).map(([what, sql]) => ({ table, what, sql }));
 }
 
@@ -23,7 +23,7 @@ export function recordChecks(
   schema: string,
   owned: readonly string[],
   uuid: (column: string) => string,
-): readonly Check[] {
+): readonly RowCheck[] {
   return [
     ...owned.flatMap((table) =>
       checksOf(table, {
