@@ -275,6 +275,19 @@ describe('rotation', () => {
     expect(await rotate()).toMatchObject({ resumed: true });
   });
 
+  it.each(['token', 'application', 'application_key'] as const)(
+    'fails if its walk misses a row of %s',
+    async (hidden) => {
+      await create('x');
+      const inspectRows = async (...[table, ...at]: Parameters<Store['inspectRows']>) =>
+        table === hidden ? [] : store.inspectRows(table, ...at);
+      const damaged = { ...store, inspectRows: inspectRows as Store['inspectRows'] };
+      await expect(rotate({ indexes: false }, damaged)).rejects.toMatchObject({ code: 'integrity_failure' });
+      expect(await rotate()).toMatchObject({ resumed: true });
+      await healthy();
+    },
+  );
+
   it('skips a tenant that is deleted before or during the creation of its key', async () => {
     const deletes: Store = new Proxy(store, {
       get:
