@@ -242,10 +242,11 @@ export async function* csvRows(
     const added = names.filter((name, at) => !isExportColumn(name) && !kept.some(([, index]) => index === at));
     if (added.length > 0) onUnused(added);
     const own = ['data', ...Object.keys(OWN_MEMBERS)].filter((name) => isExportColumn(name) && names.includes(name));
-    const at = new Map([...own.map((name) => [name, names.indexOf(name)] as const), ...kept]);
+    const at = new Map([...own.map((name) => [name, columnOf(names, name, name)] as const), ...kept]);
+    const typeAt = names.includes('type') ? columnOf(names, 'type', 'type') : -1;
     return (cells) => {
       const plain = cells.map((cell, index) => (isExportColumn(names[index]) ? withoutGuard(cell) : cell));
-      const body = bodyOf(plain[names.indexOf('type')] || undefined, WHOLE_DATA, at, plain, false);
+      const body = bodyOf(plain[typeAt] || undefined, WHOLE_DATA, at, plain, false);
       return { body, ...(cells[names.indexOf('data')] === '' && { refused: MASKED }) };
     };
   }
