@@ -2,12 +2,12 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, chown, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../free-port.ts';
 
 const run = promisify(execFile);
 
@@ -173,17 +173,6 @@ async function reachable(bin: string, folder: string, user: { readonly uid: numb
 async function copyCluster(from: string, to: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   await run('cp', ['-a', from, to], { ...user });
   await rm(path.join(to, 'postmaster.pid'), { force: true });
-}
-
-/** Returns a port that no server uses. */
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** Resolves when the server accepts connections; rejects with its log when it ends before. Keeps its log flowing. */

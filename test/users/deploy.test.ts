@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { freePort } from '../free-port.ts';
 import { createDatabase } from '../postgres/create-database.ts';
 import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { blocksOf, freePort, pageOf } from './page-fixture.ts';
+import { blocksOf, pageOf } from './page-fixture.ts';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url)), 'utf8');
 

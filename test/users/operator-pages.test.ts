@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../free-port.ts';
 import { makePlace, startOnTerminal, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { blocksOf, freePort, machine, POSIX, pageOf, shell } from './page-fixture.ts';
+import { blocksOf, machine, POSIX, pageOf, shell } from './page-fixture.ts';
 
 describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000 }, () => {
   it('back up, verify and restore', async () => {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../free-port.ts';
 import { startCutProxy } from '../../postgres/cut-proxy.ts';
-import { freePort, startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
+import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { builtText, withPatch } from '../patched-product.ts';
 import { startFleet } from './fleet.ts';
