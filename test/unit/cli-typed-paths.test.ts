@@ -42,6 +42,7 @@ it.each([
   ['--file= tenant list', '--file'],
   ['tokens list --url=', '--url'],
   ['doctor --store=', '--store'],
+  ['tenant list --profile=', '--profile'],
   ['doctor --file v.db --key-file=', '--key-file'],
   ['move --from= --to new.db', '--from'],
 ])('%s', async (line, flag) => {

@@ -1,8 +1,9 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
+import { isGlobal } from '../flags/global-flags.ts';
 
 /** The hints for a path that no file can have, by the error code of the system. */
 const HINTS = {
@@ -14,8 +15,6 @@ const HINTS = {
 
 /** Matches flags with a path: a file, a folder, or the file or database of `vault move`. */
 const PATH_FLAG = /<(?:path|folder|vault)(?:\.\.\.)?>/;
-/** Matches flags that name a vault, and those with a path. */
-const NAMING_FLAG = /<(?:path|folder|vault|url)(?:\.\.\.)?>/;
 /** The arguments with a path. */
 const PATH_ARGUMENTS: ReadonlySet<string> = new Set(['file', 'backup', 'out']);
 
@@ -48,17 +47,18 @@ export function pathFault(name: string, path: string, error: unknown): Fault | u
 }
 
 /**
- * Throws the fault `usage` for a path on the command line that no file can have, before the command does anything: most
- * calls report such a path as a missing file, or without its flag. Paths of the environment are left to the command,
- * because it may not use them.
+ * Throws the fault `usage` for an empty flag, and for a path on the command line that no file can have, before the
+ * command does anything: most calls report such a path as a missing file, or without its flag. Paths of the environment
+ * are left to the command, because it may not use them.
  */
 export function checkTypedPaths(command: Command): void {
   // A shell gives an empty value for a variable that is not set. The command would use another vault or file instead.
-  for (const [name, value] of typedValues(command, NAMING_FLAG)) {
-    if (value === '')
-      throw new Fault('usage', `${name} is empty`, {
+  for (const [option, value] of typedValues(command)) {
+    if (value === '' && (isGlobal(option) || PATH_FLAG.test(option.flags))) {
+      throw new Fault('usage', `${option.long} is empty`, {
         hint: 'name a value, or leave the flag out; a variable of the shell may not be set',
       });
+    }
   }
   for (const [name, path] of typedPaths(command))
     checkPath(name, path, WRITTEN.has(name) && !isOnlyRead(name, command));
@@ -97,19 +97,20 @@ function errorOf(look: () => unknown): unknown {
   }
 }
 
-/** Yields the typed flags that a pattern matches, each with its values. */
-function* typedValues(command: Command, pattern: RegExp): Generator<readonly [name: string, value: unknown]> {
+/** Yields the flags of a command, each with its typed values; undefined for a flag that is not typed. */
+function* typedValues(command: Command): Generator<readonly [option: Option, value: unknown]> {
   for (let one: Command | null = command; one !== null; one = one.parent) {
     for (const option of one.options) {
-      const given: unknown = pattern.test(option.flags) ? one.getOptionValue(option.attributeName()) : undefined;
-      for (const value of [given].flat()) yield [option.long ?? option.flags, value];
+      for (const value of [one.getOptionValue(option.attributeName())].flat()) yield [option, value];
     }
   }
 }
 
 /** Yields the flag or argument and the path of everything typed that names a file. `-` is no path. */
 function* typedPaths(command: Command): Generator<readonly [name: string, path: string]> {
-  for (const [name, path] of typedValues(command, PATH_FLAG)) if (isPath(path)) yield [name, path];
+  for (const [{ long, flags }, path] of typedValues(command)) {
+    if (PATH_FLAG.test(flags) && isPath(path)) yield [long ?? flags, path];
+  }
   for (const [index, argument] of command.registeredArguments.entries()) {
     if (!PATH_ARGUMENTS.has(argument.name())) continue;
     for (const path of [command.processedArgs[index]].flat()) if (isPath(path)) yield [argument.name(), path];

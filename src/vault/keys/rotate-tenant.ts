@@ -58,8 +58,8 @@ export type Progress = (done: number, total: number) => void;
  * Rotates the keys of a tenant: always the data key, and the index key if `indexes` is set. Once a new key is stored,
  * the store rejects new records under older keys. The rows show which work remains, so the next run resumes a killed
  * rotation. Finally destroys unused keys. Returns undefined when the tenant is deleted meanwhile. Throws
- * `integrity_failure` as `findSoundTenant` does, before any change. Also throws it if a record cannot be decrypted; the
- * finished work then remains, and no key is destroyed.
+ * `integrity_failure` as `findSoundTenant` does, before any change. Also throws it if a record cannot be decrypted: the
+ * finished work then remains, and no key is destroyed. And if a record that the walk missed keeps an older key.
  */
 export async function rotateTenant(
   parts: RotationParts,
