@@ -57,7 +57,7 @@ const CASES: readonly Case[] = [
       ['src/keyring/keyring.ts', 'return sealText(sodium, carried.audit_index, KEY_ID, context, text);'],
       [
         'src/keyring/keyring.ts',
-        [1, 2, 3].map((key) => `sealText(sodium, carried.audit_sealing, ${key}, c, t);`).join('\n'),
+        [1, 2, 3, 4].map((key) => `sealText(sodium, carried.audit_sealing, ${key}, c, t);`).join('\n'),
       ],
       ['src/core/applications/create.ts', 'const sealed = keyring.sealAuditEvent(now, key);'],
       ['src/core/idempotency.ts', 'const sealed = tenantKeys.seal(context, text);'],
@@ -409,7 +409,7 @@ it('lists no sealed value that is gone', () => {
   expect(SEALED.filter(([file, call]) => !found.get(file)?.includes(call))).toEqual([]);
 });
 
-it('seals only the audit under a key that outlives rotations', () => {
+it('seals only the audit and cursors under a key that outlives rotations', () => {
   const carried = SEALED.filter(([, , key]) => key === 'carried').map(([file]) => file);
   expect([...new Set(carried)]).toEqual([
     'src/keyring/keyring.ts',
@@ -417,6 +417,7 @@ it('seals only the audit under a key that outlives rotations', () => {
     'src/core/audit/audit.ts',
     'src/core/audit/follower.ts',
     'src/core/audit/base.ts',
+    'src/core/tokens/list.ts',
     'src/vault/move.ts',
   ]);
 });

@@ -14,7 +14,7 @@ export const CURSOR_QUERY = {
   start: {
     type: 'string',
     minLength: 1,
-    maxLength: 2000,
+    maxLength: 4000,
     description: 'The `next` of the previous page; absent for the first page.',
   },
   size: PAGE_QUERY.size,

@@ -97,6 +97,10 @@ export interface Keyring {
   sealAuditBase(row: Omit<AuditEntry, 'sealed'>, text: string): Uint8Array;
   /** Returns the text of a base. Throws the problem `integrity_failure` for any other row. */
   openAuditBase(row: AuditEntry): string;
+  /** Seals the text of a list's cursor, bound to its tenant. Outlives the master key and the tenant's keys. */
+  sealCursor(tenantId: string, text: string): Uint8Array;
+  /** Returns the text of a cursor. Throws the problem `integrity_failure` for other bytes or another tenant. */
+  openCursor(tenantId: string, sealed: Uint8Array): string;
   /** Returns whether sealed bytes are those of a base. Checks nothing. */
   isAuditBase(sealed: Uint8Array): boolean;
   /** Returns the keyed hash of a record's revision, 128 bits. Digests are sums of these. Outlives the master key. */

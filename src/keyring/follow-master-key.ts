@@ -37,6 +37,8 @@ export async function followMasterKey(
     openAuditEvent: (at, sealed) => current.openAuditEvent(at, sealed),
     sealAuditBase: (row, text) => current.sealAuditBase(row, text),
     openAuditBase: (row) => current.openAuditBase(row),
+    sealCursor: (tenantId, text) => current.sealCursor(tenantId, text),
+    openCursor: (tenantId, sealed) => current.openCursor(tenantId, sealed),
     isAuditBase: (sealed) => current.isAuditBase(sealed),
     recordHash: (record) => current.recordHash(record),
     auditSubject: (subject) => current.auditSubject(subject),

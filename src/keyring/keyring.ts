@@ -23,6 +23,9 @@ const AUDIT_KEY_ID = 1;
 /** The key id in the envelope of the audit's base, under the same key. */
 const BASE_KEY_ID = 2;
 
+/** The key id in the envelopes of cursors, under the same key. No cursor is stored. */
+const CURSOR_KEY_ID = 3;
+
 /**
  * Returns a function that creates the context of an audit entry. The context contains no generation of the master key,
  * because a new master key does not reseal entries.
@@ -77,6 +80,10 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     return encodeFields('token-vault audit base', format, vault_id, BASE_KEY_ID, sequence, at, link);
   }
 
+  function cursorContext(tenantId: string): Uint8Array {
+    return encodeFields('token-vault cursor', vault.format, vault.vault_id, CURSOR_KEY_ID, tenantId);
+  }
+
   return {
     apiKeyHash: (apiKey) => hashed(API_KEY_HASH_BYTES, carried.api_key_hash, [apiKey]),
 
@@ -117,6 +124,16 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       lock.requireUnlocked();
       if (!isBase(sealed)) throw new Problem('integrity_failure');
       return openText(sodium, carried.audit_sealing, baseContext(row), sealed);
+    },
+
+    sealCursor(tenantId, text) {
+      lock.requireUnlocked();
+      return sealText(sodium, carried.audit_sealing, CURSOR_KEY_ID, cursorContext(tenantId), text);
+    },
+
+    openCursor(tenantId, sealed) {
+      lock.requireUnlocked();
+      return openText(sodium, carried.audit_sealing, cursorContext(tenantId), sealed);
     },
 
     isAuditBase: isBase,

@@ -17,11 +17,14 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
 
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'entries of the audit'],
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'the base of the audit'],
+  ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'cursors of lists'],
   ['src/keyring/follow-master-key.ts', 'current.sealAuditEvent(at, text', 'carried', 'entries of the audit'],
   ['src/keyring/follow-master-key.ts', 'current.sealAuditBase(row, text', 'carried', 'the base of the audit'],
+  ['src/keyring/follow-master-key.ts', 'current.sealCursor(tenantId, text', 'carried', 'cursors of lists'],
   ['src/core/audit/audit.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'ids, actions and results'],
   ['src/core/audit/follower.ts', 'keyring.sealAuditEvent(at, text', 'carried', 'ids, actions, results and a digest'],
   ['src/core/audit/base.ts', 'keyring.sealAuditBase({ sequence, at', 'carried', 'sums of hashes of records'],
+  ['src/core/tokens/list.ts', 'keyring.sealCursor(tenant.record.id, text', 'carried', 'the time and id of a token'],
   ['src/vault/move.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'the move of a vault'],
 
   ['src/keyring/tenant-keyring.ts', 'sealText(sodium, key', 'tenant', 'the values below'],
@@ -42,7 +45,7 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
 
 /** Matches a call that seals, with at most two arguments. */
 const SEALING =
-  /(?<!function )\b((?:\w+\.seal|\w+\.sealAudit\w+|sealCarriedKeys|sealEnvelope|sealText|crypto_\w+_(?:encrypt|push)|crypto_box_seal|crypto_\w+_easy|createCipheriv)\((?:[\w. ]+\([^(),]*|[^(),]*)(?:, [\w. ]+)?)/g;
+  /(?<!function )\b((?:\w+\.seal|\w+\.seal(?:Audit\w+|Cursor)|sealCarriedKeys|sealEnvelope|sealText|crypto_\w+_(?:encrypt|push)|crypto_box_seal|crypto_\w+_easy|createCipheriv)\((?:[\w. ]+\([^(),]*|[^(),]*)(?:, [\w. ]+)?)/g;
 
 /** Returns the sealing calls of a file, as they are written in SEALED. */
 export function sealingCalls(text: string): readonly string[] {

@@ -179,35 +179,28 @@ describe('a cursor', () => {
     expect(idsOf(await walk(core, key, next))).toEqual(['first']);
   });
 
-  it('of another tenant shows own tokens from its time on, and reveals nothing', async () => {
+  it('of another tenant is refused', async () => {
     const { core, next } = await three();
     const other = await core.vault.createTenant('other');
-    const body = { name: 'x', type: 'private', permissions: ['token:read', 'token:create'] };
+    const body = { name: 'x', type: 'private', permissions: ['token:read'] };
     const made = await core.call(other.application.key, 'createApplication', { body });
-    const key = String(made.at('key'));
-    expect(idsOf(await walk(core, key, next))).toEqual([]);
-    await core.call(key, 'createToken', { body: { id: 'third', type: 'token', data: 1 } });
-    expect(idsOf(await walk(core, key, next))).toEqual([]);
+    expect((await walk(core, String(made.at('key')), next)).status).toBe(400);
   });
 
-  it('contains only the last token of the page', async () => {
-    const { next } = await three();
-    expect(Buffer.from(next, 'base64url').toString()).toMatch(/^[0-9a-z]+\.third$/);
+  it('does not show the position: a short page may end at a token that the caller must not see', async () => {
+    const { core, next } = await three();
+    expect(Buffer.from(next, 'base64url').includes('third')).toBe(false);
+    const again = await core.own('listTokensByCursor', { query: 'size=2' });
+    expect(again.at('pagination.next')).not.toBe(next);
   });
-
-  it.each(['x', '....', Buffer.from('zzzzzzzzzzz.x').toString('base64url'), 'x'.repeat(2_001)])(
-    '%s is refused',
-    async (start) => {
-      const { core } = await three();
-      expect((await walk(core, core.key, start)).status).toBe(400);
-    },
-  );
 
   it.each([
-    [Buffer.from('0.x').toString('base64url'), 0],
-    [Buffer.from('zzzzzzzzzz.x').toString('base64url'), 2],
-  ])('that was made up (%s) acts as a place', async (start, shown) => {
+    ['a word', 'x'],
+    ['dots', '....'],
+    ['a position', Buffer.from('0.x').toString('base64url')],
+    ['a text that is too long', 'x'.repeat(4_001)],
+  ])('is refused that is %s', async (_, start) => {
     const { core } = await three();
-    expect(idsOf(await walk(core, core.key, start))).toHaveLength(shown);
+    expect((await walk(core, core.key, start)).status).toBe(400);
   });
 });

@@ -6,7 +6,7 @@ import { visibility } from '../access/visibility.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
-import { invalid } from '../problem.ts';
+import { decoded, invalid } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
 import type { ScanPosition } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
@@ -17,11 +17,10 @@ import { readHeld } from '../work.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
 import { presentToken, sealedBytes } from './present-token.ts';
 import { requireFound } from './require-found.ts';
-import { mayBeId } from './token-id.ts';
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
-/** The content of a cursor: `-` if the oldest come first, `created_at` in milliseconds in base 36, a dot, and the id. */
+/** The sealed text of a cursor: `-` if the oldest come first, `created_at` in milliseconds in base 36, a dot, and the id. */
 const CURSOR = /^(-?)([0-9a-z]{1,10})\.(.*)$/s;
 
 /** The parameters of a list or a search. */
@@ -102,26 +101,40 @@ function* pageBehind(
 ) {
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, context.clock.cutoff());
-  const cursor = start === undefined ? undefined : readCursor(start);
+  const cursor = start === undefined ? undefined : readCursor(start, caller, context);
   const order = wanted.order ?? cursor?.order;
   if (cursor !== undefined && order !== cursor.order) throw invalid('order', 'must be the order of `start`');
   const find = () => settled(findAfter(sought, { after: cursor?.after, order, limit: size }, context));
   const { records, next } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
   const data = yield* show(records, asked, sought, caller, context);
-  return { pagination: { page_size: size, next: next && cursorOf(next, order) }, data };
+  return { pagination: { page_size: size, next: next && cursorOf(next, order, caller, context) }, data };
 }
 
-/** Returns the cursor of the page after a token, opaque to clients. `readCursor` returns the token's position. */
-function cursorOf({ created_at, id }: ScanPosition, order: ListOrder | undefined): string {
-  return Buffer.from(`${order === 'oldest' ? '-' : ''}${created_at.toString(36)}.${id}`).toString('base64url');
+/**
+ * Returns the cursor of the page after a token. It is sealed, because the last token that a short page examined may be
+ * one that the caller must not see. `readCursor` returns the token's position.
+ */
+function cursorOf(
+  { created_at, id }: ScanPosition,
+  order: ListOrder | undefined,
+  { tenant }: Caller,
+  { keyring }: Context,
+): string {
+  const text = `${order === 'oldest' ? '-' : ''}${created_at.toString(36)}.${id}`;
+  return Buffer.from(keyring.sealCursor(tenant.record.id, text)).toString('base64url');
 }
 
-/** Returns the position and the order in a cursor. Throws `invalid_request` for a text that is not a cursor. */
-function readCursor(start: string): { readonly after: ScanPosition; readonly order: ListOrder } {
-  const [, sign, created = '', id = ''] = CURSOR.exec(Buffer.from(start, 'base64url').toString()) ?? [];
-  if (created === '' || !mayBeId(id)) throw invalid('start', 'must be the `next` of an earlier page');
-  const after = { created_at: Number.parseInt(created, 36), id };
-  return { after, order: sign === '-' ? 'oldest' : 'newest' };
+interface Cursor {
+  readonly after: ScanPosition;
+  readonly order: ListOrder;
+}
+
+/** Returns the position and the order in a cursor. Throws `invalid_request` for a text that is not the tenant's cursor. */
+function readCursor(start: string, { tenant }: Caller, { keyring }: Context): Cursor {
+  const text = decoded(() => keyring.openCursor(tenant.record.id, Buffer.from(start, 'base64url')));
+  if (text === undefined) throw invalid('start', 'must be the `next` of an earlier page');
+  const [, sign, created = '', id = ''] = CURSOR.exec(text) ?? [];
+  return { after: { created_at: Number.parseInt(created, 36), id }, order: sign === '-' ? 'oldest' : 'newest' };
 }
 
 function* show(
