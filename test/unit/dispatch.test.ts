@@ -30,6 +30,12 @@ describe('the order of errors (decisions §1)', () => {
     expect(new Set(bodies).size).toBe(1);
   });
 
+  it('403 for a permission held nowhere comes before 415', async () => {
+    const answer = await world.call(world.management, 'createToken', everythingWrong);
+    expect(answer.status).toBe(403);
+    expect(answer.at('detail')).toContain('token:create');
+  });
+
   it('400 comes before 403 for a container out of reach, which comes before 409', async () => {
     const rule = { description: '', priority: 1, container: '/pci/', transform: 'mask', permissions: ['token:create'] };
     const pci = await world.application({ name: 'pci', type: 'private', rules: [rule] });
