@@ -42,7 +42,6 @@ const LONG = [
   'postgres/prune-beside',
   'process/certificate-under-load',
   'scripts/store-scripts',
-  'unit/explain-random',
 ].map((name) => `test/${name}.test.ts`);
 
 /** A folder in memory. No test needs its files after a power loss, and syncing them to a disk takes long. */

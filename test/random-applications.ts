@@ -2,7 +2,7 @@ import { seededRandom } from './fixed-world.ts';
 
 const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general/low/'];
 const PLACES = ['/', '/pci/', '/pci/test/', '/bank/', '/pcix/', '/none/'];
-export const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
+const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
 const READS = ['token:read', 'token:use'] as const;
 /** The data and mask of every random token; they show which transform a read used. */
 export const PLAIN = 'plain';

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { resetVault } from '../../src/vault/admin.ts';
 import { compareTenant } from '../../src/vault/tenants/accept-tenant.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { insertRow, keepRows, putBack, TOKENS } from '../checks/put-back.ts';
+import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
-  archiveIn,
   CREDENTIAL,
   callOnce,
   callVault,
@@ -126,31 +125,6 @@ describe('a closed tenant', () => {
     expect(await running.notices()).toEqual([]);
   });
 
-  it('stays sound after later prunes, also with all archives', async () => {
-    const vault = await closedTenant();
-    await accept(vault.file, vault.tenantId);
-    await withVault(vault.file, (one) => newApplication(one, vault.management));
-    await prune(vault, 'later');
-    const archives = ['old', 'later'].map((name) => archiveIn(vault, name));
-    const checked = await doctor(vault.file, { archives });
-    expect(checked).toMatchObject({ ok: true, notices: [] });
-    expect(await withVault(vault.file, (one) => read(one, vault.made.key))).toMatchObject(OK);
-  });
-
-  it('is open although a record of another tenant is put back later', async () => {
-    const { file, tenantId, apiKey, management, other } = await closedTenant();
-    await withVault(file, (one) => newApplication(one, management));
-    await accept(file, tenantId);
-    const before = await keepRows(file);
-    await callOnce({ file }, other.management, 'updateTenant', { body: { name: 'new' } });
-    await putBack(file, before, ['tenant']);
-    const one = await openedVault(file);
-    expect(await read(one, apiKey)).toMatchObject(OK);
-    expect(await tenantOf(one, other.management)).toMatchObject(REFUSED);
-    expect(await one.notices()).toEqual([]);
-    expect((await doctor(file)).findings).toEqual([{ table: 'tenant', id: other.id, what: expect.any(String) }]);
-  });
-
   it('is open after its acceptance without a prune, also when another record is put back', async () => {
     const vault = await twoTenants();
     const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
@@ -209,45 +183,6 @@ describe('after an acceptance', () => {
 });
 
 describe('an acceptance', () => {
-  const TAMPERED: Readonly<Record<string, (vault: TwoTenants) => Promise<void>>> = {
-    'a token that was deleted, put back': async ({ file, apiKey }) => {
-      const before = await keepRows(file);
-      await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
-      await putBack(file, before, TOKENS);
-    },
-    'a tombstone that was removed': async ({ file, apiKey }) => {
-      await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
-      await putBack(file, [{ table: 'tombstone', rows: [] }], ['tombstone']);
-    },
-    'the tenant, put back': async ({ file, management }) => {
-      const before = await keepRows(file);
-      await callOnce({ file }, management, 'updateTenant', { body: { name: 'new' } });
-      await putBack(file, before, ['tenant']);
-    },
-    'the tenant, put back after its deletion': async ({ file, management }) => {
-      const before = await keepRows(file);
-      await callOnce({ file }, management, 'deleteTenant');
-      await putBack(file, before, ['tenant', 'tenant_key', 'application', 'application_key', ...TOKENS]);
-    },
-    'a destroyed key, put back': async ({ file, tenantId }) => {
-      const before = await keepRows(file);
-      await withAdmin(file, (admin) => admin.rotate({ tenantId, master: false, indexes: false }));
-      const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
-      await tamperFile(file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
-    },
-  };
-
-  it.each(Object.entries(TAMPERED))('makes this sound: %s', async (_what, tamper) => {
-    const vault = await twoTenants();
-    await tamper(vault);
-    expect(await doctor(vault.file)).toMatchObject({ ok: false });
-    await accept(vault.file, vault.tenantId);
-    expect(await doctor(vault.file)).toMatchObject({ ok: true });
-    const one = await openedVault(vault.file);
-    for (const key of [vault.management, vault.other.management]) expect(await tenantOf(one, key)).toMatchObject(OK);
-    expect(await read(one, vault.apiKey)).toMatchObject(OK);
-  });
-
   async function alteredToken(): Promise<TwoTenants> {
     const vault = await twoTenants();
     await tamperFile(vault.file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
@@ -315,15 +250,6 @@ describe('an acceptance', () => {
     const { file, tenantId } = await twoTenants();
     await tamperFile(file, (connection) => connection.exec('UPDATE tenant SET revision = 99 WHERE tenant = 1'));
     await expect(accept(file, tenantId)).rejects.toMatchObject({ code: 'damaged' });
-  });
-
-  it('leaves a record that cannot be opened to doctor', async () => {
-    const { file, tenantId, apiKey } = await twoTenants();
-    await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
-    await accept(file, tenantId);
-    const report = await doctor(file);
-    expect(report.findings).toMatchObject([{ table: 'token', id: 'token-1' }]);
-    expect(await withVault(file, (one) => read(one, apiKey))).toMatchObject(OK);
   });
 
   it('is of one tenant only', async () => {

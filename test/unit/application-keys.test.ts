@@ -102,26 +102,6 @@ describe('an expiring application', () => {
   });
 });
 
-describe('Delete a Key', () => {
-  it('ends only this key, which may be the last or the calling one', async () => {
-    const made = await create();
-    const [second, firstKey] = await listed();
-    expect((await remove(firstKey?.id ?? '')).status).toBe(204);
-    expect([await works(first), await works(String(made.at('key')))]).toEqual([401, 200]);
-    expect((await remove(second?.id ?? '')).status).toBe(204);
-    expect(await listed()).toEqual([]);
-    expect((await create()).at('version')).toBe('3');
-
-    const permissions = ['application:read', 'application:update'];
-    const manager = await core.manage('createApplication', { body: { name: 'm', type: 'management', permissions } });
-    const [key, own] = [String(manager.at('key')), String(manager.at('id'))];
-    const [calling] = JSON.parse((await core.call(key, 'listApplicationKeys', { id: own })).text);
-    const params = { id: own, key_id: calling.id };
-    expect((await core.call(key, 'deleteApplicationKey', { params })).status).toBe(204);
-    expect((await core.call(key, 'listApplicationKeys', { id: own })).status).toBe(401);
-  });
-});
-
 describe('the last use of a key', () => {
   it('is the UTC day of its last call, also of one that is denied', async () => {
     const used = async () => (await listed()).find(({ version }) => version === '1')?.last_used_on;

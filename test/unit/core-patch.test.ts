@@ -40,17 +40,6 @@ describe('what PATCH merges and replaces (§4.1)', () => {
     expect(wrongPaths(await patch(id, { metadata: { k1: 1 } }))).toEqual(['metadata.k1']);
   });
 
-  it('null resets containers and fingerprint_expression and removes search_indexes', async () => {
-    const id = await core.token({
-      ...{ type: 'token', data: { a: 'x' }, containers: ['/a/'], search_indexes: ['{{ data.a }}'] },
-      fingerprint_expression: '{{ data.a }}',
-    });
-    const answer = await patch(id, { containers: null, search_indexes: null, fingerprint_expression: null });
-    expect(answer.at('containers')).toEqual(['/general/high/']);
-    expect(answer.at('search_indexes')).toBeUndefined();
-    expect(answer.at('fingerprint_expression')).toBe('{{ data | stringify }}');
-  });
-
   it.each([
     ['expires_at', { expires_at: '2/30/2027' }],
     ['expires_at', { expires_at: '2026-03-01' }],

@@ -121,22 +121,3 @@ describe('a search', () => {
     expect(got.at('data.number')).toBe(number);
   });
 });
-
-describe('a search by modifier and time', () => {
-  it('finds changed tokens, and nothing for a name that is no id', async () => {
-    const core = await withTokens();
-    core.clock.advance(60_000);
-    const patched = await core.own('updateToken', { id: 'in-1', body: { metadata: { a: 'b' } } });
-    const by = String(patched.at('modified_by'));
-    const key = await limited(core, [rule({ container: '/', transform: 'mask' })], ['token:search']);
-    for (const [query, ids] of [
-      ['modified_at:[2000-01-01 TO *]', ['in-1']],
-      ['modified_at:[* TO 2001-01-01]', []],
-      [`modified_by:${by} AND type:card`, ['in-1']],
-      ['created_by:nobody', []],
-      ['NOT modified_by:nobody AND id:in-1', ['in-1']],
-    ] as const) {
-      expect(idsOf(await search(core, key, query)), query).toEqual(ids);
-    }
-  });
-});

@@ -117,22 +117,6 @@ describe('an explanation', () => {
     expect(explainAccess(held, permission, token)).toMatchObject({ allowed, reason });
   });
 
-  it('names what each rule does', () => {
-    const rules = [
-      rule(1, '/pcix/', 'token:read'),
-      rule(2, '/pci/', 'token:update'),
-      rule(3, '/pci/', 'token:read'),
-      rule(4, '/', 'token:read'),
-    ];
-    const { own } = explainAccess(grants(rules), 'token:read', token);
-    expect(own.rules.map(({ outcome, reason }) => `${outcome}: ${reason}`)).toEqual([
-      'no_match: /pci/high/ and /bank/low/ is not in /pcix/',
-      'passed_over: the rule matches /pci/high/ but does not grant token:read',
-      'governs: the rule matches /pci/high/ and grants token:read',
-      'not_reached: rule 3 already governs',
-    ]);
-  });
-
   it('names the conditions that fail', () => {
     const conditions = [
       { attribute: 'id' as const, operator: 'equals' as const, value: 'card-2' },

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { OperationId } from '../../src/contract/operations.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
@@ -44,19 +43,6 @@ async function rewriteAudit(file: string, change: (rows: AuditEntry[]) => readon
   });
 }
 
-/** Keeps the counters of a file. Resolves to a function that puts them back. */
-async function keepCounters(file: string): Promise<() => Promise<void>> {
-  let rows: readonly object[] = [];
-  await tamperFile(file, (connection) => {
-    rows = connection.prepare<[], object>('SELECT * FROM counter').all();
-  });
-  return () =>
-    tamperFile(file, (connection) => {
-      connection.exec('DELETE FROM counter');
-      for (const row of rows) insertRow(connection, 'counter', row);
-    });
-}
-
 /** Removes the rows of an application, by the columns with its id. Resolves to a function that puts them back. */
 async function hide(file: string, id: string, columns: Readonly<Record<string, string>>): Promise<() => Promise<void>> {
   const kept: (readonly [table: string, row: object])[] = [];
@@ -78,29 +64,6 @@ async function hide(file: string, id: string, columns: Readonly<Record<string, s
 }
 
 describe('a vault that is open', () => {
-  const CHANGES: Readonly<Record<string, readonly [operation: OperationId, answer: object]>> = {
-    'whose key was regenerated': ['regenerateApplicationKey', UNKNOWN_KEY],
-    'that was deleted': ['deleteApplication', UNKNOWN_KEY],
-  };
-
-  it.each(Object.entries(CHANGES))(
-    'refuses an application %s, with its counters and row put back',
-    async (_what, [operation]) => {
-      const vault = await fileVault(1);
-      const one = await openedVault(vault.file);
-      const made = await newApplication(one, vault.management);
-      await read(one, made.key);
-      const before = await keepRows(vault.file);
-      const putCountersBack = await keepCounters(vault.file);
-      await callOnce(vault, vault.management, operation, { id: made.id });
-      await putCountersBack();
-      expect(await read(one, made.key)).toMatchObject(UNKNOWN_KEY);
-      await putBack(vault.file, before, ['application', 'application_key']);
-      expect(await read(one, made.key)).toMatchObject(REFUSED);
-      expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    },
-  );
-
   it('uses the changed tenant and its new keys in the next call', async () => {
     const vault = await fileVault(1);
     const one = await openedVault(vault.file);
@@ -244,22 +207,6 @@ describe('a vault that is opened', () => {
     await tamperFile(vault.file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
     const one = await openedVault(vault.file);
     expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
-  });
-
-  it('refuses only the application that was put back', async () => {
-    const vault = await fileVault(1);
-    const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
-    const before = await keepRows(vault.file);
-    await callOnce(vault, vault.management, 'deleteApplication', { id: made.id });
-    await putBack(vault.file, before, ['application', 'application_key']);
-    const one = await openedVault(vault.file);
-    expect(await read(one, made.key)).toMatchObject(REFUSED);
-    expect(await read(one, vault.apiKey)).toMatchObject(OK);
-    const listed = await callVault(one, vault.management, 'updateApplication', {
-      id: made.id,
-      body: { name: 'x', permissions: ['token:read'] },
-    });
-    expect(listed).toMatchObject(REFUSED);
   });
 
   it('refuses only the application whose id has another length', async () => {

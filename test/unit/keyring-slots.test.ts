@@ -90,10 +90,6 @@ describe('a passphrase', () => {
   });
 });
 
-test.each([0, 31, 33])('a new vault rejects a key file of %i bytes', async (size) => {
-  expect((await faultOf(createKeyring(keyFile(1, size), { now: NOW }))).code).toBe('usage');
-});
-
 describe('the derivation cost of a slot', () => {
   const absurd = [
     { passes: 3, memory_kib: 0xffff_ffff },

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import { directClient } from '../../src/client/direct.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { readArchives } from '../../src/history/audit-archive.ts';
@@ -12,16 +11,12 @@ import { lastEntries } from '../../src/history/read-entries.ts';
 import { readLog } from '../../src/history/read-log.ts';
 import { resetVault } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openFileVault, type Vault } from '../../src/vault/vault.ts';
-import { createCaller } from '../checks/perform.ts';
-import { keepRows, putBack, ROLLBACKS, TOKENS } from '../checks/put-back.ts';
+import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
-  type Answer,
   archiveIn,
   CREDENTIAL,
   callOnce,
-  callVault,
   doctor,
   type FileVault,
   fileVault,
@@ -42,16 +37,6 @@ async function change(vault: FileVault, id: string, data: number | string): Prom
   return (await callOnce(vault, vault.apiKey, 'updateToken', { id, body })).status;
 }
 
-const MINUTE = 60_000;
-
-/** Makes a call while the clock of the vault is `ahead` milliseconds ahead. */
-async function withClock({ file }: FileVault, ahead: number, call: (opened: Vault) => Promise<Answer>): Promise<void> {
-  const now = () => Date.now() + ahead;
-  const opened = await openFileVault({ file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
-  expect((await call(opened)).status).toBeLessThan(300);
-  await opened.close();
-}
-
 async function sequencesOf(events: AsyncIterable<{ readonly sequence: number }>): Promise<readonly number[]> {
   const found: number[] = [];
   for await (const { sequence } of events) found.push(sequence);
@@ -69,33 +54,6 @@ async function sequences(file: string): Promise<readonly number[]> {
 }
 
 describe('a prune', () => {
-  it('archives and removes the entries before a time, and everything still works', async () => {
-    const vault = await fileVault(5);
-    await change(vault, 'token-4', 'changed');
-    const before = (await sequences(vault.file)).length;
-    const { archive, removed } = await prune(vault);
-    // The rows of the tenant and of the application have an entry for the API key, too.
-    const entries = before + 2;
-    expect({ removed, entries: archive?.entries }).toEqual({ removed: before, entries });
-    expect(statSync(archive?.path ?? '').mode & 0o777).toBe(0o600);
-    expect((await sequences(vault.file))[0]).toBe(before + 1);
-    expect(await verify(vault.file)).toMatchObject({ ok: true });
-    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 5 } });
-    expect(await withAdmin(vault.file, (admin) => admin.verifyArchive(archiveIn(vault)))).toMatchObject({
-      ok: true,
-      entries,
-    });
-
-    expect(await change(vault, 'token-4', 'again')).toBe(200);
-    expect(await change(vault, 'token-0', 'again')).toBe(200);
-    await withVault(vault.file, async (opened) => {
-      expect((await callVault(opened, vault.apiKey, 'deleteToken', { id: 'token-1' })).status).toBe(204);
-      expect(await opened.check()).toEqual([]);
-    });
-    expect(await verify(vault.file)).toMatchObject({ ok: true });
-    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 4 } });
-  });
-
   it('keeps later entries, also those that were written before it', async () => {
     const vault = await fileVault(3);
     const time = await pauseFor(5);
@@ -344,18 +302,6 @@ describe('after a prune', () => {
     expect(findings).toContainEqual({ table, id, what: expect.stringContaining('removed outside the vault') });
   });
 
-  it('a tombstone is accepted whose entry was the latest, but not the last one of the pruned entries', async () => {
-    const vault = await fileVault(2);
-    const { apiKey } = vault;
-    await withClock(vault, MINUTE, (opened) => callVault(opened, apiKey, 'deleteToken', { id: 'token-0' }));
-    const patch = { id: 'token-1', body: { data: 'newer' } };
-    for (const name of ['first', 'second']) {
-      await withClock(vault, 0, (opened) => callVault(opened, apiKey, 'updateToken', patch));
-      await prune(vault, name, Date.now() + 2 * MINUTE);
-      expect(await doctor(vault.file), name).toMatchObject({ ...SOUND, checked: { tokens: 1 } });
-    }
-  });
-
   it('a check accepts that a prune removes rows of the index meanwhile', async () => {
     const vault = await fileVault(2);
     const before = Date.now() + 1;
@@ -540,28 +486,6 @@ describe('after a prune', () => {
       await expect(withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor))).rejects.toMatchObject({
         message: expect.stringContaining(message),
       });
-    }
-  });
-
-  it.each(Object.entries(ROLLBACKS))('doctor finds %s, put back', async (_what, [act, tables, table]) => {
-    for (const isBefore of [true, false]) {
-      const vault = await fileVault(3);
-      const { file, ...keys } = vault;
-      if (!isBefore) await prune(vault);
-      const before = await keepRows(file);
-      await withVault(file, (opened) =>
-        act(
-          createCaller(() => directClient(opened)),
-          keys,
-        ),
-      );
-      if (isBefore) await prune(vault);
-      expect(await doctor(file)).toMatchObject(SOUND);
-      await putBack(file, before, tables);
-      const { findings } = await doctor(file);
-      // Without the archive, only the tenant of a record is known that no later entry names.
-      const named = { table: expect.stringMatching(`^(${table}|tenant)$`), id: expect.any(String) };
-      expect(findings).toContainEqual({ ...named, what: expect.any(String) });
     }
   });
 });

@@ -1,14 +1,10 @@
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
-import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
+import { expect, it } from 'vitest';
 import { backUpVault, compactVault, restoreVault } from '../../src/vault/admin.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
-import { fakeableTimers } from '../fakeable-timers.ts';
 import {
+  archiveIn,
   CREDENTIAL,
   callVault,
   doctor,
@@ -18,17 +14,11 @@ import {
   withVault,
 } from './vault-admin-fixture.ts';
 
-fakeableTimers();
-
-const DAY = 86_400_000;
-
-const archiveIn = ({ folder }: FileVault, name: string) => archiveFile('--archive', join(folder, name));
-
 /** Returns a vault whose entries up to now are in the archive `old`. */
 async function pruned(tokens: number): Promise<FileVault> {
   const vault = await fileVault(tokens);
   await new Promise((resolve) => setTimeout(resolve, 2));
-  const { removed } = await withAdmin(vault.file, (admin) => admin.pruneAudit(Date.now() + 1, archiveIn(vault, 'old')));
+  const { removed } = await withAdmin(vault.file, (admin) => admin.pruneAudit(Date.now() + 1, archiveIn(vault)));
   expect(removed).toBeGreaterThan(0);
   return vault;
 }
@@ -44,7 +34,7 @@ async function expectCheckpoint(vault: FileVault, tokens: number): Promise<void>
   expect(await doctor(file)).toMatchObject({ ok: true, findings: [], checked: { tokens } });
   await withAdmin(file, async (admin) => {
     expect(await admin.verifyAudit()).toMatchObject({ ok: true });
-    expect(await admin.verifyArchive(archiveIn(vault, 'old'))).toMatchObject({ ok: true });
+    expect(await admin.verifyArchive(archiveIn(vault))).toMatchObject({ ok: true });
   });
   // The checkpoint still holds the revision of a token whose entries it removed.
   const before = await keepRows(file);
@@ -71,33 +61,4 @@ it('backup --verify checks a backup of a pruned vault, and a restored one goes o
   const file = join(vault.folder, 'restored.db');
   await restoreVault({ from: backup, to: file, credential: CREDENTIAL });
   await expectCheckpoint({ ...vault, file }, 5);
-});
-
-it('the sweeper of serve --audit-keep moves old entries when its minute has passed', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const vault = await fileVault(3);
-  const now = () => Date.now() + 450 * DAY;
-  const opened = await openFileVault({
-    file: vault.file,
-    credential: CREDENTIAL,
-    clock: { now, cutoff: now, settled: now },
-  });
-  onTestFinished(() => opened.close());
-  const reported: string[] = [];
-  const report = (fact: string) => void reported.push(fact);
-  const prune = createRetention({ keepMs: 400 * DAY, folder: vault.folder }, opened, report);
-  const stop = startSweeper({ sweep: () => opened.sweep(), notices: () => opened.notices(), report, prune });
-  onTestFinished(stop);
-  const archives = () => readdirSync(vault.folder).filter((name) => name.startsWith('vault-audit-'));
-  vi.advanceTimersByTime(59_999);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(archives()).toEqual([]);
-  vi.advanceTimersByTime(1);
-  await vi.waitFor(() => expect(reported).toEqual([expect.stringMatching(/^moved \d+ audit entries to /)]), 10_000);
-  const [name = ''] = archives();
-  expect(await withAdmin(vault.file, (admin) => admin.verifyArchive(archiveIn(vault, name)))).toMatchObject({
-    ok: true,
-  });
-  expect(await doctor(vault.file)).toMatchObject({ ok: true, findings: [] });
 });

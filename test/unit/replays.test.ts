@@ -193,13 +193,4 @@ describe('a retry of a change on applications', () => {
     await core.manage('deleteApplication', { id });
     await expectMismatch(core.manage('updateApplication', parts), [id]);
   });
-
-  it('shows the key of an expiring application to its creator', async () => {
-    const flag = { can_create_expiring_applications: true };
-    const maker = await core.manage('createApplication', {
-      body: { name: 'm', type: 'private', permissions: ['token:read'], ...flag },
-    });
-    const body = { name: 'n', type: 'expiring', permissions: ['token:read'] };
-    await twice(String(maker.at('key')), 'createApplication', { body });
-  });
 });

@@ -1,8 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import {
   addTenant,
@@ -18,7 +17,7 @@ import {
   sealed,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
-import { HEADER, openStore, rawConnection, storeWithConnection, temporaryVault } from './store-sqlite-fixture.ts';
+import { openStore, rawConnection, storeWithConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
 /** Returns the longest time in milliseconds for which `work` blocked the event loop. */
 async function longestLag(work: () => Promise<unknown>): Promise<number> {
@@ -155,37 +154,9 @@ describe('the path', () => {
     await rename(`${file}.away`, `${file}-wal`);
     await addToken(store, id);
   });
-
-  it('is watched for another file in its place', async () => {
-    const file = await temporaryVault();
-    const store = await openStore(file);
-    await store.ping();
-    await rename(file, `${file}.away`);
-    await rm(`${file}-wal`, { force: true });
-    await rm(`${file}-shm`, { force: true });
-    await createVaultFile(file, HEADER);
-    await expect(store.ping()).rejects.toMatchObject({ code: 'vault_moved' });
-  });
 });
 
 describe('the file', () => {
-  it('reports a full disk, keeps its data and recovers without a restart', async () => {
-    const file = await temporaryVault();
-    const { store, connection } = await storeWithConnection(file, 500);
-    const { id } = await addTenant(store);
-    const token = await addToken(store, id);
-    const pages = Number(connection.pragma('page_count', { simple: true }));
-    connection.pragma(`max_page_count = ${pages + 3}`);
-    const large = (name: string) => addToken(store, id, { id: name, full: sealed(name, 100_000) });
-    const [fails, fits] = await Promise.allSettled([large('large'), addToken(store, id, { id: 'small' })]);
-    expect(fails).toMatchObject({ status: 'rejected', reason: { code: 'no_space' } });
-    expect(fits).toMatchObject({ status: 'fulfilled' });
-    expect(await store.findToken(id, token.id, NOW)).toMatchObject({ id: token.id });
-    connection.pragma('max_page_count = 1000000');
-    await expect(large('large')).resolves.toBeDefined();
-    expect((await store.usage(id, MONTH, NOW)).types[0]?.count).toBe(3);
-  });
-
   it('keeps nothing of deleted or replaced tokens, and the log only briefly', async () => {
     const file = await temporaryVault();
     const { store } = await openVaultFile(file);

@@ -112,29 +112,6 @@ it('all calls of a tick read the store together, and again when it must wait', a
   }
 });
 
-it('a list of a large vault has the same total in a tick', async () => {
-  vi.spyOn(process, 'uptime').mockReturnValue(1);
-  let waited = 0;
-  const large = { records: [], total: 250_000 };
-  const over = (file: Store): Partial<Store> => ({
-    readNow: (query) => file.readNow?.((reads) => query({ ...reads, findTokens: () => large })),
-    async findTokens() {
-      waited += 1;
-      return large;
-    },
-  });
-  const { vault, management } = await openOver(over);
-  const { key } = await newApplication(vault, management, { permissions: ['token:read'] });
-  await take(vault, { operation: 'listTokens', apiKey: key });
-  for (const query of [[], [['type', 'card']]] as const) {
-    const call = { operation: 'listTokens' as const, apiKey: key, query, traceId: TRACE, params: {} };
-    waited = 0;
-    const reply = await take(vault, call);
-    expect(waited).toBe(0);
-    expect(reply).toEqual(await vault.dispatch(call));
-  }
-});
-
 it('a tick creates its tokens together, and one at a time when one is rejected', async () => {
   const { vault, management, apiKey } = await openServed();
   const reading = await newApplication(vault, management, { permissions: ['token:read'] });

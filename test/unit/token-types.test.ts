@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TOKEN_TYPE_NAMES, type TokenType } from '../../src/contract/token-types.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
@@ -10,14 +9,6 @@ const cases = readTable('validation').map(({ part, fields: [data = '', verdict =
   return { type: part as TokenType, data, wrong: verdict === 'valid' ? [] : verdict.split(' ') };
 });
 const { luhn, aba } = readVectors<Record<'luhn' | 'aba', Record<'valid' | 'invalid', string>>>('check-digits');
-
-const digitsOf = (length: number) =>
-  fc.array(fc.integer({ min: 0, max: 9 }), { minLength: length, maxLength: length }).map((digits) => digits.join(''));
-
-function changeDigit(digits: string, place: number, by: number): string {
-  const changed = (Number(digits[place]) + by) % 10;
-  return digits.slice(0, place) + changed + digits.slice(place + 1);
-}
 
 describe('validateData', () => {
   test.each(cases)('$type: $data', ({ type, data, wrong }) => {
@@ -57,29 +48,9 @@ describe('validateData', () => {
 describe('passesLuhn', () => {
   test.each(luhn.valid.split(' '))('passes: %s', (digits) => expect(passesLuhn(digits)).toBe(true));
   test.each(luhn.invalid.split(' '))('fails: %s', (digits) => expect(passesLuhn(digits)).toBe(false));
-
-  test('one of ten check digits passes, and every single changed digit is noticed', () => {
-    fc.assert(
-      fc.property(digitsOf(15), fc.nat(15), fc.integer({ min: 1, max: 9 }), (digits, place, by) => {
-        const passing = [...'0123456789'].map((check) => digits + check).filter(passesLuhn);
-        expect(passing).toHaveLength(1);
-        expect(passesLuhn(changeDigit(passing[0] ?? '', place, by))).toBe(false);
-      }),
-    );
-  });
 });
 
 describe('passesAba', () => {
   test.each(aba.valid.split(' '))('passes: %s', (digits) => expect(passesAba(digits)).toBe(true));
   test.each(aba.invalid.split(' '))('fails: %s', (digits) => expect(passesAba(digits)).toBe(false));
-
-  test('one of ten check digits passes, and every single changed digit is noticed', () => {
-    fc.assert(
-      fc.property(digitsOf(8), fc.nat(8), fc.integer({ min: 1, max: 9 }), (digits, place, by) => {
-        const passing = [...'0123456789'].map((check) => digits + check).filter(passesAba);
-        expect(passing).toHaveLength(1);
-        expect(passesAba(changeDigit(passing[0] ?? '', place, by))).toBe(false);
-      }),
-    );
-  });
 });

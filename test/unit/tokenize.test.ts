@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { openTestStore } from '../test-store.ts';
-import { openTestVault } from '../test-vault.ts';
 import { turnsDuring } from '../turns-during.ts';
 import { type Core, DAY, openCore, rule, tenantsWith, wrongPaths } from './core-fixture.ts';
 
@@ -257,20 +256,5 @@ describe('a body that is one request', () => {
     await core.token(request(0, { id: 'taken' }));
     const taken = await core.own('tokenize', { body: request(1, { id: 'taken' }) });
     expect([taken.status, Object.keys(Object(taken.at('errors')))]).toEqual([409, ['id']]);
-  });
-});
-
-describe('detokenize', () => {
-  it('works with a store that cannot read at once', async () => {
-    const world = await openTestVault('waits', {
-      storeOf: async (header) => {
-        const { readNow: _readNow, ...store } = await openTestStore(header);
-        return store;
-      },
-    });
-    const all = rule({ container: '/', transform: 'reveal', permissions: ['token:create', 'token:use'] });
-    const key = await world.application({ name: 'a', type: 'private', rules: [all] });
-    await world.call(key, 'createToken', { body: request('x', { id: 'there' }) });
-    expect((await world.call(key, 'detokenize', { body: '{{ there }}' })).text).toBe('"x"');
   });
 });

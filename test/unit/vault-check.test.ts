@@ -1,26 +1,13 @@
 import { expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callOnce, callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const check = (file: string) =>
   withVault(file, async (vault) => ({ found: await vault.check(), notices: await vault.notices() }));
-
-it('a sound vault is sound after resets and rotations, and during writes', async () => {
-  const { file, apiKey, tenantId } = await fileVault(3);
-  await callOnce({ file }, apiKey, 'deleteToken', { id: 'token-1' });
-  await resetVault({ file, credential: CREDENTIAL }, tenantId);
-  await withAdmin(file, (admin) => admin.rotate({ master: true, indexes: true }));
-  expect(await check(file)).toEqual({ found: [], notices: [] });
-  await withVault(file, async (vault) => {
-    const create = () => callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
-    const [found] = await Promise.all([vault.check(), ...Array.from({ length: 300 }, create)]);
-    expect(found).toEqual([]);
-  });
-});
 
 /** The expected findings by the names of `ROLLBACKS`. */
 const FOUND: Readonly<Record<string, RegExp>> = {

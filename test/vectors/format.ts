@@ -1,4 +1,4 @@
-import { decodeRowEvents, encodeEvents, type TimedEvent } from '../../src/core/audit/audit-event.ts';
+import { decodeEvents, encodeEvents, type TimedEvent } from '../../src/core/audit/audit-event.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { DigestedTable } from '../../src/core/audit/record-digest.ts';
 import { openCarriedKeys } from '../../src/keyring/carried-keys.ts';
@@ -84,7 +84,7 @@ export const FORMAT_CHECKS: Readonly<Record<string, (...fields: readonly string[
     return hex(linkOf(bytes(previous), linked));
   },
   events(at = '', text = '') {
-    const events: readonly TimedEvent[] = decodeRowEvents(Number(at), `\n${JSON.parse(text)}`);
+    const events: readonly TimedEvent[] = decodeEvents(Number(at), JSON.parse(text));
     return encodeEvents(events) === JSON.parse(text) ? JSON.stringify(events) : 'encoded otherwise';
   },
   row: (at = '', sealed = '') => JSON.stringify(keyring.openAuditEvent(Number(at), bytes(sealed))),
