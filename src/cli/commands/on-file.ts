@@ -3,7 +3,7 @@ import type { VaultAdmin } from '../../vault/admin.ts';
 import type { VaultLocation } from '../../vault/location.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { readCredential } from '../credential/read-credential.ts';
-import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../flags/global-flags.ts';
+import { FLAGS, type FlagRows, type Line } from '../flags/global-flags.ts';
 import { chooseFile, chooseLocation } from '../flags/target.ts';
 import { type CommandLine, type Printing, printing } from './printing.ts';
 import type { Define } from './subcommand.ts';
@@ -31,20 +31,20 @@ export function onVault<Result extends object>(row: OnVault<[Opening], Result>):
 
 /** Returns the function that defines a subcommand for a file. `storeHint` is what to do with a database. */
 export function onFile(row: OnVault<[Opening<FileLocation>], object>, storeHint?: string): Define {
-  return onLocation(row, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }));
+  return onLocation(row, (line) => ({ file: chooseFile(line, storeHint) }));
 }
 
 function onLocation<Location extends VaultLocation, Result extends object>(
   { prepare, ...row }: OnVault<[Opening<Location>], Result>,
-  choose: (flags: GlobalFlags, env: Environment) => Location,
+  choose: (line: Line) => Location,
 ): Define {
   return printing<Result>({
     ...row,
     flags: { ...row.flags, ...FLAGS.file, ...FLAGS.profile },
     async work(line) {
       const work = await prepare(line);
-      const location = choose(line.flags, line.env);
-      return work({ ...location, credential: await readCredential(location, line.flags, line.env) });
+      const location = choose(line);
+      return work({ ...location, credential: await readCredential(location, line) });
     },
   });
 }

@@ -10,7 +10,7 @@ import { clearableFlags } from '../derive/clearing.ts';
 import { memberFlags } from '../derive/member-flags.ts';
 import { addFlags, type Environment, GLOBAL_FLAGS } from '../flags/global-flags.ts';
 import { HELP_TOPICS } from '../help/help.ts';
-import { NOUNS, type NounRow, nounOf } from '../nouns.ts';
+import { NOUNS, type Nouns, nounOf } from '../nouns.ts';
 import { FORMATS } from '../output/result-view.ts';
 import { allEntries, type Entry } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
@@ -84,7 +84,7 @@ async function findPosition(before: readonly string[]) {
       words.push(nounOf(word, words.reduce(innerNouns, NOUNS)) ?? word);
       entry = allEntries().find((one) => one.words.join(' ') === words.join(' '));
       const command = new Command();
-      await entry?.define(command, () => undefined);
+      await entry?.define(command);
       if (entry !== undefined) options = command.options;
     }
   }
@@ -102,14 +102,14 @@ function nextWords(words: readonly string[]): readonly Suggestion[] {
   const entries = allEntries().filter(
     (entry) => entry.words.length === length + 1 && words.every((word, at) => entry.words[at] === word),
   );
-  const nouns = Object.entries<NounRow>(words.reduce(innerNouns, NOUNS));
+  const nouns = Object.entries(words.reduce(innerNouns, NOUNS));
   return [
     ...nouns.map(([value, { summary }]) => ({ value, description: summary })),
     ...entries.map((entry) => ({ value: entry.words.at(-1) ?? '', description: entry.summary })),
   ];
 }
 
-function innerNouns(nouns: Readonly<Record<string, NounRow>>, word: string): Readonly<Record<string, NounRow>> {
+function innerNouns(nouns: Nouns, word: string): Nouns {
   return (Object.hasOwn(nouns, word) && nouns[word]?.nouns) || {};
 }
 

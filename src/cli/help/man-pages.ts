@@ -27,7 +27,7 @@ async function commandPage(program: Command, entry: Entry, all: readonly Entry[]
   const { words, summary, define } = entry;
   const command = new Command(words.join(' ')).copyInheritedSettings(program);
   command.parent = program;
-  await define(command, () => undefined);
+  await define(command);
   const helper = command.createHelp();
   const [text = '', examples = ''] = textBelowHelp(command).split('\nExamples:\n');
   const globals = quote(globalNames(command).join(', '));

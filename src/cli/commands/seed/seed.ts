@@ -86,17 +86,17 @@ export const defineSeedApply = printing({
   work: apply,
 });
 
-async function apply({ words, flags, env, read }: CommandLine): Promise<object | undefined> {
-  const { dryRun, ...named } = read(APPLY_FLAGS);
-  const out = outOf(named, 'format' in flags, dryRun);
+async function apply(line: CommandLine): Promise<object | undefined> {
+  const { dryRun, ...named } = line.read(APPLY_FLAGS);
+  const out = outOf(named, 'format' in line.flags, dryRun);
   const seed = parseSeed(named.seed);
-  const document = await loadSeed(words, env, seed ?? 0);
-  const target = chooseTarget(flags, env);
-  const apiKey = await readApiKey(flags, env);
-  if (seed !== undefined && target.url === undefined) allowKnownKeys(target, 'seed' in flags);
+  const document = await loadSeed(line.words, line.env, seed ?? 0);
+  const target = chooseTarget(line);
+  const apiKey = await readApiKey(line);
+  if (seed !== undefined && target.url === undefined) allowKnownKeys(target, 'seed' in line.flags);
   const random = seed === undefined || target.url !== undefined ? undefined : seededRandom(seed);
   const noNewApps = seed !== undefined && target.url !== undefined;
-  return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {
+  return closing(await openTarget(target, line, 'many', { overRandom: random?.over }), async (client) => {
     // Throws before anything is changed.
     if (out !== undefined) printIds(out.format, seededIds({ apps: new Map() }, document));
     const work = async () => {

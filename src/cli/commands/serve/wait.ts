@@ -4,7 +4,7 @@ import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import { sleep } from '../../../core/timers.ts';
-import { type Environment, FLAGS, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { FLAGS, flag, type Line, readFlags } from '../../flags/global-flags.ts';
 import { parseDuration } from '../../flags/quantities.ts';
 import { readTrusted } from '../../flags/target.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
@@ -32,10 +32,10 @@ interface Whereabouts {
 export const defineWait = subcommand({
   flags: { ...WAIT_FLAGS, url: FLAGS.daemon.url, caFile: FLAGS.daemon.caFile, ...FLAGS.profile },
   examples: ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m'],
-  async run({ flags, env, read }) {
-    const { timeout = '30s', readyFile } = read(WAIT_FLAGS);
+  async run(line) {
+    const { timeout = '30s', readyFile } = line.read(WAIT_FLAGS);
     const timeoutMs = parseDuration('--timeout', timeout);
-    await waitUntilReady(await whereabouts(flags, readyFile, env), timeoutMs, timeout);
+    await waitUntilReady(await whereabouts(line, readyFile), timeoutMs, timeout);
     return 0;
   },
 });
@@ -44,20 +44,21 @@ export const defineWait = subcommand({
  * Resolves to the location of the daemon. A typed flag overrides the environment. In the environment, a ready file
  * overrides a URL, because it names one daemon.
  */
-async function whereabouts(flags: GlobalFlags, readyFile: string | undefined, env: Environment): Promise<Whereabouts> {
+async function whereabouts(typed: Line, readyFile: string | undefined): Promise<Whereabouts> {
+  const { flags } = typed;
   if (flags.url !== undefined && 'readyFile' in flags) {
     throw new Fault('usage', 'only one of --url and --ready-file can be given');
   }
   if (flags.url === undefined && readyFile !== undefined) {
     const find = async () => {
       const ready = await readReadyFile(readyFile);
-      return ready && { url: ready.url, ca: await readTrusted(ready.url, flags, env) };
+      return ready && { url: ready.url, ca: await readTrusted(ready.url, typed) };
     };
     return { name: readyFile, find };
   }
-  const filled = await withProfile(flags, env);
-  const url = flagValue(flags.url, filled, FLAGS.daemon.url) ?? DEFAULT_URL;
-  const ca = await readTrusted(url, flags, filled);
+  const line = await withProfile(typed);
+  const { url = DEFAULT_URL } = readFlags(FLAGS.daemon, line);
+  const ca = await readTrusted(url, line);
   return { name: url, find: async () => ({ url, ca }) };
 }
 

@@ -113,7 +113,7 @@ export const defineReset = onFile(
     async prepare(line) {
       const { tenant } = line.read(FLAGS.tenant);
       const { compact } = line.read(RESET_FLAGS);
-      const file = chooseFile(line.flags, line.env, NEW_SCHEMA);
+      const file = chooseFile(line, NEW_SCHEMA);
       const confirm = await confirmation(
         line,
         `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`,
@@ -163,16 +163,15 @@ function onSnapshots({ prepare, ...row }: OnSnapshots): Define {
     flags: { ...row.flags, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key },
     async work(line) {
       const [name] = line.words;
-      const { flags, env } = line;
       const { checkSnapshotName, vaultSnapshots } = await import('../../../vault/snapshots.ts');
       if (name !== undefined) checkSnapshotName(name);
-      const target = chooseTarget(flags, env);
+      const target = chooseTarget(line);
       if (target.store !== undefined) refuseStore(target.store);
       if (target.file !== undefined) await requireDevFile(target.file);
       const { onFile, onDaemon } = await prepare(line, name ?? '');
       if (target.url !== undefined) return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon);
       const { file } = target;
-      const credential = await readCredential({ file }, flags, env);
+      const credential = await readCredential({ file }, line);
       return onFile(vaultSnapshots(file, async () => credential));
     },
   });

@@ -89,8 +89,8 @@ async function exportTokens(command: CommandLine): Promise<object | undefined> {
   return out === undefined ? undefined : { file: out, tokens, view: source.view, encrypted: encryption?.by ?? 'no' };
 }
 
-async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
-  const target = chooseTarget(flags, env);
+async function openSource(line: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
+  const target = chooseTarget(line);
   if (target.url !== undefined) {
     if (masked) {
       throw new Fault(
@@ -99,11 +99,11 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
         { hint: 'export with the key of an application whose rules mask' },
       );
     }
-    const apiKey = await readApiKey(flags, env);
-    const client = await openTarget(target, flags, env, 'many');
+    const apiKey = await readApiKey(line);
+    const client = await openTarget(target, line, 'many');
     return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
-  const credential = await readCredential(target, flags, env);
+  const credential = await readCredential(target, line);
   const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
   const opened = await openTokenExport({ ...target, credential, tenantId: tenant, view });
