@@ -14,7 +14,8 @@ export const defineCompact = onFile(
     view: RESULT_VIEWS.compact,
     help: HELP,
     examples: ['vault compact', 'vault compact --file vault.db --field bytes_after'],
-    prepare: async () => async (opened) => {
+    async work(_line, open) {
+      const opened = await open();
       const { checked, ...sizes } = await compactWithProgress(opened);
       return { file: opened.file, ...sizes, checked };
     },

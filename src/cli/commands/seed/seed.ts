@@ -9,7 +9,6 @@ import { parseChoice } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { closing } from '../on-file.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { subcommand } from '../subcommand.ts';
 import { applySeed } from './apply-seed.ts';
@@ -96,7 +95,8 @@ async function apply(line: CommandLine): Promise<object | undefined> {
   if (seed !== undefined && target.url === undefined) allowKnownKeys(target, 'seed' in line.flags);
   const random = seed === undefined || target.url !== undefined ? undefined : seededRandom(seed);
   const noNewApps = seed !== undefined && target.url !== undefined;
-  return closing(await openTarget(target, line, 'many', { overRandom: random?.over }), async (client) => {
+  const client = await openTarget(target, line, 'many', { overRandom: random?.over });
+  try {
     // Throws before anything is changed.
     if (out !== undefined) printIds(out.format, seededIds({ apps: new Map() }, document));
     const work = async () => {
@@ -105,7 +105,7 @@ async function apply(line: CommandLine): Promise<object | undefined> {
       const hasKeys = [...applied.apps.values()].some(({ key }) => key !== undefined);
       return { text, hasKeys, result: seedSummary(applied, dryRun) };
     };
-    if (out?.file !== undefined) return withOutFile({ ...out, file: out.file }, document, work);
+    if (out?.file !== undefined) return await withOutFile({ ...out, file: out.file }, document, work);
     const { text, hasKeys, result } = await work();
     if (out === undefined) {
       if (hasKeys && random === undefined) {
@@ -117,7 +117,9 @@ async function apply(line: CommandLine): Promise<object | undefined> {
     report(`${created} created, ${changed} changed, ${unchanged} unchanged`);
     await writeOut(text);
     return undefined;
-  });
+  } finally {
+    await client.close();
+  }
 }
 
 function outOf(

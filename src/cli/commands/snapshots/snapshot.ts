@@ -110,25 +110,23 @@ export const defineReset = onFile(
     view: RESULT_VIEWS.reset,
     help: RESET_HELP,
     examples: ['vault dev reset --yes', 'vault dev reset --yes --compact', 'vault dev reset --tenant ID'],
-    async prepare(line) {
-      const { tenant } = line.read(FLAGS.tenant);
-      const { compact } = line.read(RESET_FLAGS);
+    async work(line, open) {
+      const { tenant, compact } = line.read({ ...FLAGS.tenant, ...RESET_FLAGS });
       const file = chooseFile(line, NEW_SCHEMA);
       const confirm = await confirmation(
         line,
         `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`,
       );
-      return async (opened) => {
-        await confirm();
-        // Check first: otherwise the command would remove the tokens and then fail.
-        if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
-        const { resetVault } = await import('../../../vault/admin.ts');
-        const result = await resetVault(opened, tenant);
-        // Compacting copies the file, and the vault never copies a damaged file.
-        if (result.damaged === undefined) return { ...result, ...(compact && (await compactAfterReset(opened))) };
-        if (compact) report('the file was not compacted');
-        return result;
-      };
+      const opened = await open();
+      await confirm();
+      const { checkUnused, resetVault } = await import('../../../vault/admin.ts');
+      // Check first: otherwise the command would remove the tokens and then fail.
+      if (compact) await checkUnused(opened);
+      const result = await resetVault(opened, tenant);
+      // Compacting copies the file, and the vault never copies a damaged file.
+      if (result.damaged === undefined) return { ...result, ...(compact && (await compactAfterReset(opened))) };
+      if (compact) report('the file was not compacted');
+      return result;
     },
     exitCode: damagedExitCode,
   },
