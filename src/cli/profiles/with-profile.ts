@@ -4,7 +4,7 @@ import { type Environment, FLAGS, type Line, readFlags } from '../flags/global-f
 import { type Profile, variablesOf } from './profile.ts';
 
 /** The variables that name a vault. */
-export const VAULT_VARIABLES = ['VAULT_URL', 'VAULT_FILE', 'VAULT_STORE'] as const;
+export const VAULT_VARIABLES: readonly string[] = ['VAULT_URL', 'VAULT_FILE', 'VAULT_STORE'];
 
 /**
  * Resolves to the line, with the profile's values for unset variables, and to the name of the profile, if one applies.
@@ -34,21 +34,16 @@ export async function withProfile<Typed extends Line>(line: Typed): Promise<Type
  * adds only the output format and the API key, because the other values belong to the profile's own vault.
  */
 export function fillFromProfile(profile: Profile, line: Line): Environment {
-  const { env } = line;
-  const filled: Record<string, string | undefined> = { ...env };
-  const isSet = (...names: readonly string[]) => names.some((name) => Boolean(env[name]));
-  const variables = Object.entries(variablesOf(profile));
-  const give = (...names: readonly string[]) =>
-    Object.assign(filled, Object.fromEntries(variables.filter(([name]) => names.includes(name))));
-  if (!isVaultNamed(line)) {
-    give(...VAULT_VARIABLES);
-    for (const name of ['VAULT_HEADER_PREFIX', 'VAULT_CA_FILE']) if (!isSet(name)) give(name);
-    const credentials = Object.values(FLAGS.credential).map((row) => row.env);
-    if (!isSet(...credentials)) give(...credentials);
-  }
-  if (!isSet('VAULT_OUTPUT')) give('VAULT_OUTPUT');
-  if (!isSet('VAULT_API_KEY', 'VAULT_API_KEY_FILE')) give('VAULT_API_KEY', 'VAULT_API_KEY_FILE');
-  return filled;
+  const ofVault = [
+    VAULT_VARIABLES,
+    ['VAULT_HEADER_PREFIX'],
+    ['VAULT_CA_FILE'],
+    Object.values(FLAGS.credential).map((row) => row.env),
+  ];
+  const groups = [...(isVaultNamed(line) ? [] : ofVault), ['VAULT_OUTPUT'], ['VAULT_API_KEY', 'VAULT_API_KEY_FILE']];
+  const free = groups.filter((names) => !names.some((name) => line.env[name])).flat();
+  const given = Object.entries(variablesOf(profile)).filter(([name]) => free.includes(name));
+  return { ...line.env, ...Object.fromEntries(given) };
 }
 
 /** Returns whether a flag or a variable names a vault. */

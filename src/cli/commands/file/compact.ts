@@ -16,8 +16,8 @@ export const defineCompact = onFile(
     examples: ['vault compact', 'vault compact --file vault.db --field bytes_after'],
     async work(_line, open) {
       const opened = await open();
-      const { checked, ...sizes } = await compactWithProgress(opened);
-      return { file: opened.file, ...sizes, checked };
+      const { checked, bytes_before, bytes_after } = await compactWithProgress(opened);
+      return { file: opened.file, bytes_before, bytes_after, checked };
     },
   },
   'stop the daemons, then return the free space of a database with `vacuumdb --full`',
@@ -27,7 +27,5 @@ export const defineCompact = onFile(
 export async function compactWithProgress({ file, credential }: FileHolderOptions) {
   const { compactVault } = await import('../../../vault/admin.ts');
   const progress = copyProgress();
-  const compacted = compactVault({ file, credential }, progress).finally(progress.end);
-  const { bytes_before, bytes_after, checked } = await compacted;
-  return { bytes_before, bytes_after, checked };
+  return compactVault({ file, credential }, progress).finally(progress.end);
 }
