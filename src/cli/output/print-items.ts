@@ -64,7 +64,7 @@ export type ItemPrinter = ReturnType<typeof createItemPrinter>;
  */
 export function createItemPrinter(
   view: ResultView,
-  showing: Showing & { readonly endless?: boolean },
+  showing: Showing,
   write: (text: string) => Promise<void>,
   note: (text: string) => void,
 ) {
@@ -88,11 +88,7 @@ export function createItemPrinter(
   };
 }
 
-function formatOf(
-  view: ResultView,
-  showing: Showing & { readonly endless?: boolean },
-  note: (text: string) => void,
-): ItemFormat {
+function formatOf(view: ResultView, showing: Showing, note: (text: string) => void): ItemFormat {
   const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, showing, note);

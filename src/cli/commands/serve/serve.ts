@@ -35,7 +35,7 @@ import {
 } from './serve-options.ts';
 import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
-import { onWorkSignals, reloadAtSignals, workSignals } from './work-signals.ts';
+import { onWorkSignals, workSignals } from './work-signals.ts';
 
 /** The maximum time from the end of the daemon to the end of the process, in milliseconds. */
 const LAST_MS = 1_000;
@@ -168,9 +168,7 @@ async function serve(line: ServeLine, options: ServeOptions): Promise<ExitCode> 
       const reported = notice === undefined ? [] : [notice];
       stops.push(startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune }));
       if (dev === undefined) stops.push(startFileCheck(() => vault.check(), report));
-      startWork(
-        reloadAtSignals({ certificate: certificate && (() => certificate.reload(daemon)), log: logFile?.reopen }),
-      );
+      startWork({ certificate: certificate && (() => certificate.reload(daemon)), log: logFile?.reopen });
       announce(url, options);
       if (text !== undefined) await writeOut(text);
     } catch (error) {

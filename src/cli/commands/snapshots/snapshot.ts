@@ -149,11 +149,8 @@ function onSnapshots({ loss, onFile, onDaemon, ...row }: OnSnapshots): Define {
       if (target.url !== undefined) return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon(name, line));
       const { file } = target;
       const credential = await readCredential({ file }, line);
-      return onFile(
-        vaultSnapshots(file, async () => credential),
-        name,
-        line,
-      );
+      const snapshots = vaultSnapshots(file, async () => credential);
+      return onFile(snapshots, name, line);
     },
   });
 }
