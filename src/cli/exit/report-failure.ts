@@ -15,7 +15,6 @@ import { isFullDisk } from './error-reason.ts';
 import { type ChildExitCode, type ExitCode, exitCodeOf } from './exit-codes.ts';
 import { RefusedReply } from './refused-reply.ts';
 
-/** Hints for problems. */
 type Hints = Readonly<Partial<Record<ProblemCode, string | undefined>>>;
 
 /** Hints for problems whose detail contains no hint. */
@@ -57,7 +56,6 @@ interface ErrorMembers {
   readonly hint?: string | undefined;
   /** The errors by the path of the member in the request. */
   readonly errors?: MemberErrors | undefined;
-  /** Further lines about the error. */
   readonly details?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
   readonly trace_id?: string | undefined;

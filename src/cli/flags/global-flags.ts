@@ -24,7 +24,6 @@ export function oneShot<const Flag extends string>(flag: Flag, help: string) {
   return { flag, env: '', help };
 }
 
-/** The flag of every command that reads a file with a secret. */
 const PERMISSIONS = {
   allowInsecurePermissions: flag(
     '--allow-insecure-permissions',
@@ -32,7 +31,6 @@ const PERMISSIONS = {
   ),
 };
 
-/** The flag of commands that create or serve a file. */
 const FILE_SYSTEM = {
   allowNetworkFilesystem: flag(
     '--allow-network-filesystem',
@@ -40,7 +38,6 @@ const FILE_SYSTEM = {
   ),
 };
 
-/** The flags that name a database. */
 const STORE = {
   store: flag('--store <url>', 'a PostgreSQL database: postgres://user@host/database'),
   insecureStore: flag('--insecure-store', 'allow a database without TLS on another machine, or without fsync'),
@@ -58,7 +55,6 @@ export const FLAGS = {
   permissions: PERMISSIONS,
   fileSystem: FILE_SYSTEM,
   store: STORE,
-  /** Flags that open a vault's file or store. */
   file: {
     file: flag('--file <path>', 'the encrypted file (default: ./vault.db)'),
     ...STORE,
@@ -66,9 +62,7 @@ export const FLAGS = {
     ...PERMISSIONS,
   },
   credential: CREDENTIAL,
-  /** The flag that detects an older copy of the vault. */
   anchor: { anchor: flag('--anchor <path>', 'a file outside the vault that shows whether the vault is an older copy') },
-  /** Flags that reach a daemon. */
   daemon: {
     url: flag('--url <url>', 'a daemon: http://, https:// or unix:/path.sock'),
     headerPrefix: flag('--header-prefix <prefix>', 'the prefix of the header names (default: SVC)'),
@@ -91,22 +85,16 @@ export const FLAGS = {
     curl: oneShot('--curl', 'print the request as a curl command; send nothing'),
   },
   list: { all: oneShot('--all', 'print all pages; --field selects from each item') },
-  /** The flag of lists that can wait for new items. */
   follow: { follow: oneShot('--follow', 'print new entries until stopped; NDJSON unless on a terminal') },
-  /** The flag of commands whose result contains an API key. */
   keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
-  /** The flag for the seed number of ids, keys and test data. */
   seed: { seed: flag('--seed <number>', 'a number for predictable ids, keys and test data; only for test vaults') },
-  /** The flag of commands that work on all tenants unless it names one. */
   tenant: { tenant: flag('--tenant <name>', 'only this tenant, by name or id', 'VAULT_TENANT_ID') },
-  /** The flag of commands that read the archives of all pruned entries. */
   archive: {
     archive: flag(
       '--archive <path...>',
       'an archive from `vault audit prune` to read, too; repeatable (comma-separated in VAULT_ARCHIVE)',
     ),
   },
-  /** The flag that skips the confirmation of a command. */
   confirm: { yes: oneShot('-y, --yes', 'skip the confirmation') },
 } as const satisfies Record<string, FlagRows>;
 

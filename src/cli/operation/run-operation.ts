@@ -28,7 +28,6 @@ type OperationFlags = FlagsOf<
   typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.tenant & typeof FLAGS.archive
 >;
 
-/** The command line of an operation. */
 interface OperationLine extends Line<OperationFlags> {
   readonly row: Operation;
 }
@@ -78,7 +77,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   try {
     if (row.cli.several) {
       const { callEach } = await import('./call-each.ts');
-      return await callEach(client, { calls, ofApplications, consequence, nameMember });
+      return await callEach(client, calls, ofApplications, consequence, nameMember);
     }
     const named = ofApplications
       ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
@@ -141,7 +140,6 @@ async function keyFor(line: OperationLine, target: Target): Promise<string | und
   });
 }
 
-/** How a client is used. */
 interface Use {
   readonly all: boolean;
   readonly many: boolean;

@@ -23,7 +23,6 @@ export interface Showing extends RenderOptions {
   readonly format: Format;
   readonly field: readonly Step[] | undefined;
   readonly quiet: boolean;
-  /** Whether the items of a list never end. */
   readonly endless?: boolean;
 }
 

@@ -134,10 +134,10 @@ async function newCredential(line: CommandLine, allowWeak: boolean, file?: strin
   const named = namedCredential(line);
   const provided = await provideNamed(named, '--');
   if (provided !== undefined) return provided;
-  if (file === undefined) return askNewCredential('Passphrase', { allowWeak });
+  if (file === undefined) return askNewCredential('Passphrase', allowWeak);
   if (!canPrompt()) return makeKeyFileBeside(file);
-  const ifEmpty = named.passphraseFile === undefined && { ifEmpty: `the key file ${keyFileBeside(file)}` };
-  const passphrase = await askNewPassphrase('Passphrase', { allowWeak, ...ifEmpty });
+  const ifEmpty = named.passphraseFile === undefined ? `the key file ${keyFileBeside(file)}` : undefined;
+  const passphrase = await askNewPassphrase('Passphrase', allowWeak, ifEmpty);
   return passphrase === '' ? makeKeyFileBeside(file) : keptCredential({ kind: 'passphrase', passphrase });
 }
 

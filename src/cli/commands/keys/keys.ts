@@ -130,7 +130,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
       hint: 'set --new-key-file (VAULT_NEW_KEY_FILE), --new-key-command (VAULT_NEW_KEY_COMMAND) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
-  return askNewCredential('New passphrase', { allowWeak: values.weakPassphrase });
+  return askNewCredential('New passphrase', values.weakPassphrase);
 }
 
 const ROTATE_FLAGS = {

@@ -204,17 +204,12 @@ async function showMetrics({ metrics, hostNames }: ServeOptions, meter: Metrics 
   return listener;
 }
 
-/** The opened vault. `seeded` is true with seed files. */
-interface ServedVault {
-  readonly vault: Vault;
-  readonly dev?: SeededDevVault & { readonly seeded: boolean };
-}
-
+/** Opens the vault. `seeded` is true with seed files. */
 async function openServed(
   line: ServeLine,
   options: ServeOptions,
   watchers: Pick<VaultSettings, 'meter' | 'reportError'>,
-): Promise<ServedVault> {
+): Promise<{ readonly vault: Vault; readonly dev?: SeededDevVault & { readonly seeded: boolean } }> {
   const settings = { ...options.settings, ...watchers };
   if (options.dev) {
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');

@@ -9,7 +9,6 @@ const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
 
 type WorkSignal = (typeof WORK_SIGNALS)[number];
 
-/** Standard input, output and error. */
 const STANDARD = [0, 1, 2] as const;
 
 /**

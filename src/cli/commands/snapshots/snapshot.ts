@@ -133,7 +133,6 @@ interface OnSnapshots extends Omit<Printing<object>, 'flags' | 'work'> {
   readonly onDaemon: (name: string, line: CommandLine) => Asked;
 }
 
-/** Returns the function that defines a subcommand for a file or a daemon. */
 function onSnapshots({ loss, onFile, onDaemon, ...row }: OnSnapshots): Define {
   return printing({
     ...row,

@@ -58,7 +58,6 @@ backup instead if you have one. The audit records the acceptance, but not the di
 If an accepted row is older, replaced or deleted API keys may work again: run \`vault apps regenerate\` for its application.
 A tenant that cannot be decrypted is not accepted. Any other record that cannot be decrypted stays damaged.`;
 
-/** The number of findings that the question shows. */
 const MAX_SHOWN = 20;
 
 /** `vault tenant accept`: accepts the records of a tenant as they are. */

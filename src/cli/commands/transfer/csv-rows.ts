@@ -165,11 +165,9 @@ type ToRow = (cells: readonly string[]) => Omit<ImportRow, 'line'>;
 /** The reason to reject a row of a list: its cell `7` may be a number or a text. */
 const INEXACT = 'a CSV list does not distinguish JSON from text: use `vault tokens list -o ndjson`';
 
-/** The reading of a CSV. */
 interface CsvOptions {
   /** The token type of all rows. Undefined for a CSV with a column `type`. */
   readonly type: TokenType | undefined;
-  /** The words of `--map`. */
   readonly map: readonly string[];
   /** Called with the columns that fill no member. */
   readonly onUnused: (columns: readonly string[]) => void;

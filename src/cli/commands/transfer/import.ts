@@ -120,7 +120,7 @@ export const defineImport = subcommand<CsvFlags>({
       });
       progress.end();
       const before = journal?.refused ?? 0;
-      const exitCode = reportEnding(ending, { before, errors: errorPath, journal: journalPath, env: line.env });
+      const exitCode = reportEnding(ending, before, errorPath, journalPath, line.env);
       if (!('stoppedBy' in ending)) await print(stringifyJson({ ...ending.counts }));
       return exitCode;
     } finally {
