@@ -121,10 +121,7 @@ function describeFlag(option: Option): Suggestion {
 async function valuesOf(source: ValueSource, current: string, env: Environment, file: string): Promise<Suggestions> {
   if (source === 'files') return source;
   const values = typeof source === 'string' ? await NAMES[source](env, file) : source;
-  return starting(
-    current,
-    values.map((value) => ({ value, description: '' })),
-  );
+  return values.filter((value) => value.startsWith(current)).map((value) => ({ value, description: '' }));
 }
 
 /** The sources of names on the disk. */
@@ -152,8 +149,7 @@ const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
   '--as': KEY_NAMES,
   '--default-output': FORMATS,
   '--verify': ['full'],
-  'export --format': ['ndjson', 'csv'],
-  'import --format': ['ndjson', 'csv'],
+  '--format': ['ndjson', 'csv'],
   'serve --audit': Object.keys(AUDIT_LEVELS),
   'seed apply --format': OUT_FORMATS,
   'import --type': Object.keys(TOKEN_TYPES),
@@ -172,9 +168,6 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   'dev snapshot load': 'snapshots',
   'dev snapshot delete': 'snapshots',
 };
-
-/** The commands that take any number of arguments. */
-const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 
 /** Returns the source of a flag's values: its schema, files for a path, or an empty list. */
 function flagValues(words: readonly string[], flag: Option): ValueSource {
@@ -196,7 +189,8 @@ function flagValues(words: readonly string[], flag: Option): ValueSource {
 /** Returns the source of an argument's values; an empty list for ids, which only an open vault knows. */
 function argumentValues(words: readonly string[], index: number): ValueSource {
   const line = words.join(' ');
-  return index === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
+  // Only this command takes any number of arguments.
+  return index === 0 || line === 'seed apply' ? (OWN_ARGUMENTS[line] ?? []) : [];
 }
 
 const BOOLEANS = ['true', 'false'] as const;

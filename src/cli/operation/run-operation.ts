@@ -10,7 +10,7 @@ import type { Credential } from '../../keyring/credential.ts';
 import { canPrompt } from '../credential/prompt.ts';
 import { findApiKey, readApiKey, readCredential } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
-import { memberFlags, takesAll } from '../derive/member-flags.ts';
+import { type MemberFlag, memberFlags, takesAll } from '../derive/member-flags.ts';
 import { memberNamer } from '../derive/name-member.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { RefusedReply } from '../exit/refused-reply.ts';
@@ -229,46 +229,38 @@ export function warnOfGrants(bodyText = '{}'): void {
   }
 }
 
-/** Returns whether the only column of a result is a list of objects. */
-function isOnlyList(result: Operation['result'], [column = '', ...others]: readonly string[]): boolean {
-  return others.length === 0 && result?.properties?.[column]?.items?.type === 'object';
-}
-
 /** Returns the view of an operation's results, for the typed members. */
 export function viewOf(row: Operation, typed: CommandInput['members'] = {}): ResultView {
   const { result, cli } = row;
+  const [first = '', ...others] = cli.columns;
   const isArray = result?.type === 'array';
-  const list = isArray || Object.hasOwn(result?.properties ?? {}, 'pagination');
+  const isOnlyList = others.length === 0 && result?.properties?.[first]?.items?.type === 'object';
   return {
     schema: result,
-    list,
+    list: isArray || Object.hasOwn(result?.properties ?? {}, 'pagination'),
     columns: cli.columns,
     rest: true,
-    ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
-    ...(isOnlyList(result, cli.columns) && { nested: cli.columns[0] ?? '' }),
-    ...(cli.holdsTokens && { holdsTokens: true }),
-    ...(cli.exactTimes && { exactTimes: true }),
-    ...emptyNoteOf(row, typed),
+    idMember: isArray ? first : undefined,
+    nested: isOnlyList ? first : undefined,
+    holdsTokens: cli.holdsTokens,
+    exactTimes: cli.exactTimes,
+    emptyNote: emptyNoteOf(row, typed),
   };
 }
 
-function emptyNoteOf(row: Operation, typed: CommandInput['members']): Pick<ResultView, 'emptyNote'> {
+function emptyNoteOf(row: Operation, typed: CommandInput['members']): string | undefined {
   const { emptyNote, emptyHints = {}, flags = {} } = row.cli;
   // A poll for newer items needs no remark that there are none.
-  if (typed['after'] !== undefined) return {};
+  if (typed['after'] !== undefined) return undefined;
   const hints = Object.entries(emptyHints).filter(([member]) => typed[flags[member] ?? member] !== undefined);
-  const joined = memberFlags(row).find(
-    ({ part, repeatable, name }) =>
-      part === 'query' && repeatable && splitAny(typed[name] ?? []).length > (typed[name] ?? []).length,
-  );
+  const isJoined = ({ part, repeatable, name }: MemberFlag) =>
+    part === 'query' && repeatable && typed[name]?.some((text) => text.includes(','));
+  const joined = memberFlags(row).find(isJoined);
   const notes = [emptyNote, ...hints.map(([, hint]) => hint), joined && `repeat --${joined.name} for each value`];
   const given = notes.filter((note) => note !== undefined);
-  return given.length === 0
-    ? {}
-    : { emptyNote: [...(emptyNote === undefined ? ['no items'] : []), ...given].join('; ') };
+  if (given.length === 0) return undefined;
+  return [...(emptyNote === undefined ? ['no items'] : []), ...given].join('; ');
 }
-
-const splitAny = (texts: readonly string[]) => texts.flatMap((text) => text.split(','));
 
 /** Returns the form in which to show the request instead of sending it; undefined to send it. */
 function shownAs({ flags: { curl, dryRun } }: OperationLine): 'curl' | 'dry-run' | undefined {

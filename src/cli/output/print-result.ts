@@ -24,7 +24,8 @@ export function createPrinter(line: Line, view: ResultView) {
     const { text, note = field === undefined ? remark : undefined } = rendered;
     const key = keyOf(bodyText, view);
     const isShown = key !== undefined && text.includes(key);
-    if (isShown && isTerminal() && showing.format === 'table' && field === undefined) report(SHOWN_ONCE, KEEP_KEY);
+    if (isShown && isTerminal() && showing.format === 'table' && field === undefined)
+      report('the API key below is shown once', 'keep it in a file; --key-out FILE writes it into one');
     await write(text);
     if (note !== undefined) report(note);
     if (key !== undefined && !isShown) report('the API key was not printed; the vault shows it only once', LOST_KEY);
@@ -106,10 +107,6 @@ export function partOf(line: Line): { readonly field: string | undefined; readon
   const quiet = isFree && read.quiet;
   return { field: read.field, quiet };
 }
-
-const SHOWN_ONCE = 'the API key below is shown once';
-
-const KEEP_KEY = 'keep it in a file; --key-out FILE writes it into one';
 
 const LOST_KEY =
   'keep a key with --key-out FILE; `vault apps keys create NAME` or `vault tenant issue-key` creates another';

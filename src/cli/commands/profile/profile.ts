@@ -14,18 +14,17 @@ import type { Profile } from '../../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
 import { type CommandLine, confirmed, type Printing, printing } from '../printing.ts';
 
-const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from standard input and save it') };
-
-const OUTPUT_FLAGS = {
+const ADD_FLAGS = {
+  apiKey: flag('--api-key <->', 'read the API key from standard input and save it'),
   defaultOutput: flag('--default-output <format>', 'the --output of commands that use the profile'),
 };
 
-type AddLine = Line<FlagsOf<typeof API_KEY_FLAGS & typeof OUTPUT_FLAGS>>;
+type AddLine = Line<FlagsOf<typeof ADD_FLAGS>>;
 
 /** `vault profile add`: saves a vault and its credentials under a name. Reads missing flags from the environment. */
 export const defineProfileAdd = onProfiles({
   args: { '<name>': 'the name of the new profile' },
-  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS, ...OUTPUT_FLAGS },
+  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...ADD_FLAGS },
   help: `
 A profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.`,
   examples: [
@@ -94,7 +93,7 @@ async function shown(store: ProfileStore, name: string) {
 
 async function readProfile(line: AddLine): Promise<Profile> {
   const target = chooseTarget(line);
-  const asked = readFlags(OUTPUT_FLAGS, line).defaultOutput;
+  const asked = readFlags(ADD_FLAGS, line).defaultOutput;
   const output = asked === undefined ? undefined : parseChoice('--default-output', asked, FORMATS);
   const keys = { ...(await readKeys(line)), ...(output !== undefined && { output }) };
   if (target.url !== undefined) {

@@ -170,11 +170,9 @@ function retentionOf({ auditKeep: keep, auditArchive }: ServeValues): Retention 
   const folder = filePath('--audit-archive', auditArchive);
   if (keep === undefined && folder === undefined) return undefined;
   if (keep === undefined || folder === undefined) {
-    throw new Fault(
-      'usage',
-      `${keep === undefined ? '--audit-archive needs --audit-keep' : '--audit-keep needs --audit-archive'}`,
-      { hint: 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)' },
-    );
+    const fact = keep === undefined ? '--audit-archive needs --audit-keep' : '--audit-keep needs --audit-archive';
+    const hint = 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)';
+    throw new Fault('usage', fact, { hint });
   }
   const keepMs = parseDuration('--audit-keep', keep, '400d');
   if (keepMs < MIN_KEEP_MS) throw new Fault('usage', '--audit-keep must be at least 1d');
