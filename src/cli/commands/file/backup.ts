@@ -23,8 +23,6 @@ const BACKUP_FLAGS = {
   verify: oneShot('--verify', 'check the backup OUT as `vault doctor` does; copy nothing'),
 };
 
-const MAX_KEPT = 9999;
-
 const BACKUP_HELP = `
 Daemons may serve the file meanwhile. The copy is checked as \`vault doctor\` does before it gets its name. The same keys
 open the vault and the copy. Keep the keys apart from the copy. The vault records
@@ -57,8 +55,7 @@ async function backUpOrVerify(line: CommandLine): Promise<object | undefined> {
     if (asked !== undefined) throw new Fault('usage', 'only one of --keep and --verify can be given');
     return verifyBackup(filePath('<out>', out), line);
   }
-  const keep =
-    asked === undefined ? undefined : parseWhole(asked, 1, MAX_KEPT, '--keep must be a number from 1 to 9999');
+  const keep = asked === undefined ? undefined : parseWhole(asked, 1, 9999, '--keep must be a number from 1 to 9999');
   if (keep !== undefined) filePath('--keep', out, 'name a folder for the backups');
   else if (outputPath(out) === undefined) requireStream(line.flags);
   const file = chooseFile(line);

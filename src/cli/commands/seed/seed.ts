@@ -4,7 +4,7 @@ import type { VaultLocation } from '../../../vault/location.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { outputPath } from '../../files/output-path.ts';
-import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot, VAULT_FLAGS } from '../../flags/global-flags.ts';
 import { parseChoice } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -79,7 +79,7 @@ const LOST_KEYS = 'pass --out with the first apply; `vault apps regenerate` crea
 /** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
 export const defineSeedApply = printing({
   args: { '<file...>': 'YAML or JSON; - for standard input' },
-  flags: { ...APPLY_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key },
+  flags: { ...APPLY_FLAGS, ...VAULT_FLAGS },
   view: (read) => (read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedDryRun : RESULT_VIEWS.seedApply),
   help: HELP,
   work: apply,

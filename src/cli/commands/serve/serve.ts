@@ -22,7 +22,6 @@ import type { ConsoleLink } from '../ui/console-link.ts';
 import { createRetention } from './audit-retention.ts';
 import { type Certificate, keepCertificate } from './certificate.ts';
 import { endWithInput } from './end-with-input.ts';
-import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
 import { notify } from './notify.ts';
 import { checkReadyFile, type Ready, writeReadyFile } from './ready-file.ts';
@@ -34,7 +33,7 @@ import {
   serveOptions,
 } from './serve-options.ts';
 import { createStopper, stopSignals } from './stopper.ts';
-import { startSweeper } from './sweeper.ts';
+import { startFileCheck, startSweeper } from './sweeper.ts';
 import { onWorkSignals, workSignals } from './work-signals.ts';
 
 /** The maximum time from the end of the daemon to the end of the process, in milliseconds. */

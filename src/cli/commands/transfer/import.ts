@@ -4,7 +4,7 @@ import { readApiKey } from '../../credential/read-credential.ts';
 import { isSignalExit } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
-import { FLAGS, type FlagValues, flag, oneShot, readFlags } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot, readFlags, VAULT_FLAGS } from '../../flags/global-flags.ts';
 import { printByteSize } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { createPrinter } from '../../output/print-result.ts';
@@ -62,12 +62,10 @@ const MAX_REPORTED = 5;
 
 const DRY_RUN = { dryRun: oneShot('--dry-run', 'check and print the request of the first row; send nothing') };
 
-const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
-
 /** `vault import FILE`: creates a token from each row, many at a time. */
 export const defineImport = subcommand<CsvFlags>({
   args: { '<file>': 'the file to import; - for standard input' },
-  flags: { ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN, ...TARGET_FLAGS, ...FLAGS.output },
+  flags: { ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN, ...VAULT_FLAGS, ...FLAGS.output },
   help: HELP,
   examples: [
     'vault import tokens.age --identity identity.txt',
