@@ -239,13 +239,6 @@ export function switchWord(word: string): boolean | undefined {
   return SWITCH_WORDS.get(word.trim().toLowerCase());
 }
 
-/** Returns the value of a switch in an environment variable. Throws the fault `usage`, so that no wrong word counts. */
-export function switchValue(row: FlagRow, word: string): boolean {
-  const isOn = switchWord(word);
-  if (isOn !== undefined) return isOn;
-  throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
-}
-
 /**
  * Returns the values of the flags in a table, as typed, or else from their environment variables. An empty variable
  * counts as unset, and commas separate the values of a list. A flag with an optional value that is typed without it is
@@ -258,7 +251,9 @@ export function readFlags<Rows extends FlagRows>(rows: Rows, { flags, env }: Lin
     const given = typed[name];
     if (row.repeatable || row.flag.endsWith('...>')) return given ?? word.split(',').filter((each) => each !== '');
     if (/[<[]/.test(row.flag)) return given === undefined ? word || undefined : String(given);
-    return given ?? switchValue(row, word);
+    const isOn = given ?? switchWord(word);
+    if (isOn !== undefined) return isOn;
+    throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
   };
   const values = {} as FlagValues<Rows>;
   for (const [name, row] of Object.entries(rows)) {
