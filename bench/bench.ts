@@ -5,7 +5,6 @@
 import { writeFile } from 'node:fs/promises';
 import { parseFlags } from '../scripts/parse-flags.ts';
 import { compareLines, DEFAULT_LIMIT, isFailure, readLines } from './compare.ts';
-import { consolePage } from './console.ts';
 import type { CaseResult } from './figures.ts';
 import { growth } from './growth.ts';
 import { HTTP_CASES, http } from './http.ts';
@@ -39,7 +38,6 @@ const CASES: Readonly<Record<string, (options: Options) => Promise<CaseResult>>>
   postgres: async ({ rounds = 5, seconds = 2, tokens = 110_000 }) =>
     (await import('./postgres.ts')).postgres({ rounds, seconds, tokens }),
   move: async ({ tokens = 100_000, cache }) => (await import('./move.ts')).move({ tokens, cache }),
-  console: ({ rounds = 10, tokens = 1_000_000, cache }) => consolePage({ rounds, tokens, cache }),
 };
 
 /** The cases that run by default. */
@@ -47,7 +45,7 @@ const DEFAULT_CASES = ['startup', 'http', 'import'];
 
 const USAGE = `npm run bench -- [${Object.keys(CASES).join('|')} …] [--json] [--rounds N] [--seconds S] [--tokens N]
          [--only CASE,CASE]                    for http: some of its cases
-         [--from N] [--cache FOLDER]           for growth, move and console: tokens of the small vault, where to keep vaults
+         [--from N] [--cache FOLDER]           for growth and move: tokens of the small vault, where to keep vaults
        npm run bench -- compare A.json B.json [--limit PERCENT]
        npm run bench -- quick [--only CASE,CASE] [--baseline FILE] [--limit PERCENT] [--write-baseline]`;
 

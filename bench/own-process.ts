@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { pidOf } from '../scripts/run-vault.ts';
 
 /** Runs a module in its own process with one argument. Resolves when it has reported its port. */
@@ -15,12 +15,5 @@ export async function startProcess(file: string, argument: string) {
 /** Listens on a free port, reports it to the parent, and ends with the parent. */
 export function listenForParent(server: Server): void {
   process.on('disconnect', () => process.exit(0));
-  server.listen(0, '127.0.0.1', () => process.send?.(portOf(server)));
-}
-
-/** Returns the port on which a server listens. */
-export function portOf(server: Server): number {
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('the server listens on no port');
-  return address.port;
+  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
 }

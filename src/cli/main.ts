@@ -7,7 +7,7 @@ import { checkTypedPaths } from './files/typed-paths.ts';
 import { VERSION } from './help/version.ts';
 import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
 import { useProfileErrorForm } from './profiles/with-profile.ts';
-import { createProgram, withFlagsBehind, withoutHelpWord } from './program.ts';
+import { arrangeWords, createProgram } from './program.ts';
 
 const ignore = () => undefined;
 
@@ -38,13 +38,12 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
   let exitCode: ExitCode | ChildExitCode = 0;
   try {
     if (argv.some((word) => word.includes('\ufffd'))) (await import('./files/broken-words.ts')).refuseBrokenWords(argv);
-    const line = withFlagsBehind(argv);
-    if (VERSION_WORDS.has(line[0] ?? '')) {
-      if (line.length > 1) return await (await import('./commands/show-version.ts')).showVersion(line.slice(1));
+    const words = arrangeWords(argv);
+    if (VERSION_WORDS.has(words[0] ?? '')) {
+      if (words.length > 1) return await (await import('./commands/show-version.ts')).showVersion(words.slice(1));
       await writeOut(`vault ${VERSION}\n`);
       return 0;
     }
-    const words = withoutHelpWord(line);
     const program = createProgram((code) => {
       exitCode = code;
     }, words[0]);

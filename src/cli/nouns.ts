@@ -4,8 +4,10 @@ export interface NounRow {
   /** Other spellings, which work and which the help does not show. */
   readonly aliases?: readonly string[];
   /** The second words of its three-word subcommands. */
-  readonly nouns?: Readonly<Record<string, NounRow>>;
+  readonly nouns?: Nouns;
 }
+
+export type Nouns = Readonly<Record<string, NounRow>>;
 
 /** The first words of longer subcommands. */
 export const NOUNS = {
@@ -70,11 +72,11 @@ export const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /** Returns the row of a noun; undefined for any other word. */
-export function nounRow(word: string, nouns: Readonly<Record<string, NounRow>> = NOUNS): NounRow | undefined {
+export function nounRow(word: string, nouns: Nouns = NOUNS): NounRow | undefined {
   return Object.hasOwn(nouns, word) ? nouns[word] : undefined;
 }
 
 /** Returns the noun for a word, which may be another spelling; undefined for any other word. */
-export function nounOf(word: string, nouns: Readonly<Record<string, NounRow>> = NOUNS): string | undefined {
+export function nounOf(word: string, nouns: Nouns = NOUNS): string | undefined {
   return Object.entries(nouns).find(([name, { aliases = [] }]) => word === name || aliases.includes(word))?.[0];
 }

@@ -1,29 +1,33 @@
-import { Command, type CommanderError, type CommandOptions } from 'commander';
+import { Command, type CommanderError } from 'commander';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
 import { LOCAL_COMMANDS } from './commands/local-commands.ts';
+import type { Define } from './commands/subcommand.ts';
 import { defineOperation } from './derive/operation-command.ts';
-import type { Finish } from './exit/exit-codes.ts';
+import type { ChildExitCode, ExitCode } from './exit/exit-codes.ts';
 import { factOf, reportFailure } from './exit/report-failure.ts';
 import { acceptGlobalFlags, addFlags, GLOBAL_FLAGS } from './flags/global-flags.ts';
-import { HELP_LAYOUT, HELP_TOPICS, helpTopic, MORE_HELP, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
+import { HELP_LAYOUT, HELP_TOPICS, helpTopic, MORE_HELP, overview, reflowHelp, TOPIC_COMMAND } from './help/help.ts';
 import { asStarted } from './help/in-own-name.ts';
 import { VERSION } from './help/version.ts';
-import { GROUPS, HIDDEN_GROUP, NOUNS, type NounRow, nounOf, nounRow, RENAMED } from './nouns.ts';
+import { GROUPS, NOUNS, type Nouns, nounOf, nounRow, RENAMED } from './nouns.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
 
-/** A subcommand: its words, and the function that adds its flags and action. */
+/** A subcommand: its words, and the function that adds its flags and returns its action. */
 export interface Entry {
   readonly words: readonly string[];
   readonly summary: string;
-  readonly define: (command: Command, finish: Finish) => void | Promise<void>;
+  readonly define: (command: Command) => ReturnType<Define> | Promise<ReturnType<Define>>;
 }
+
+/** Sets the exit code of the process when the work of a subcommand is done. */
+type Finish = (exitCode: ExitCode | ChildExitCode) => void;
 
 /**
  * Returns the command line parser. Creates only the noun or command of `called`, the first word. Nouns create their
  * verbs, and verbs create their flags on demand, so that a start defines only one subcommand.
  */
-export function createProgram(finish: Finish, called?: string, { isWhole = false } = {}): Command {
+export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
     .description('A token vault in one file.')
     .exitOverride(refuseNoCommand)
@@ -39,27 +43,53 @@ export function createProgram(finish: Finish, called?: string, { isWhole = false
   const entries = ofCalled.length > 0 ? ofCalled : all;
   // Parse global flags here, too, so that the error names the missing or unknown command and not the flag.
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
-  const single = new Map<string, Entry['define']>();
-  for (const [group, firstWords] of Object.entries(GROUPS)) {
-    for (const word of firstWords) {
-      const own = entries.filter(({ words }) => words[0] === word);
-      const row = nounRow(word);
-      const [only] = own;
-      if (only === undefined) continue;
-      const settings = { hidden: group === HIDDEN_GROUP && !isWhole };
-      const command = row === undefined ? addVerb(root, only, settings) : addNoun(root, [word], row, own, finish);
-      command.helpGroup(group);
-      if (row === undefined) single.set(word, only.define);
-    }
+  addWords(root, [], entries, finish);
+  for (const [group, words] of Object.entries<readonly string[]>(GROUPS)) {
+    for (const command of root.commands) if (words.includes(command.name())) command.helpGroup(group);
   }
-  root.hook('preSubcommand', (_root, command) => defineVerb(command, single.get(command.name()), finish));
   root.command(`${TOPIC_COMMAND} <topic>`, { hidden: true }).action(async (topic: string) => {
-    const text =
-      topic === 'all' ? createProgram(finish, undefined, { isWhole: true }).helpInformation() : await helpTopic(topic);
+    const text = topic === 'all' ? overview(createProgram(finish), { isWhole: true }) : await helpTopic(topic);
     await writeOut(asStarted(reflowHelp(text, helpWidth())));
   });
   root.addHelpText('after', MORE_HELP);
   return root;
+}
+
+/** Adds the next words of subcommands to a command: nouns, which get their own words when they are called, and verbs. */
+function addWords(
+  parent: Command,
+  before: readonly string[],
+  entries: readonly Entry[],
+  finish: Finish,
+  nouns: Nouns = NOUNS,
+): void {
+  const at = before.length;
+  const inOrder = at === 0 ? Object.values(GROUPS).flat() : Object.keys(nouns);
+  const onCall = new Map<Command, () => void | Promise<void>>();
+  for (const word of new Set([...inOrder, ...entries.map(({ words }) => words[at] ?? '')])) {
+    const own = entries.filter(({ words }) => words[at] === word);
+    const [only] = own;
+    if (only === undefined) continue;
+    const row = nounRow(word, nouns);
+    const command = parent.command(word).description(row?.summary ?? only.summary);
+    if (row === undefined) {
+      command.exitOverride((error) => refuseVerb(error, command));
+      onCall.set(command, async () => {
+        const run = await only.define(command);
+        acceptGlobalFlags(command);
+        command.action(async () => finish(await run()));
+      });
+      continue;
+    }
+    const words = [...before, word];
+    command
+      .aliases(row.aliases ?? [])
+      .enablePositionalOptions()
+      .helpCommand(false);
+    command.exitOverride((error) => refuseNoun(error, words, command, own));
+    onCall.set(command, () => addWords(command, words, own, finish, row.nouns ?? {}));
+  }
+  parent.hook('preSubcommand', (_parent, called) => onCall.get(called)?.());
 }
 
 /**
@@ -84,68 +114,37 @@ function writeHelp(text: string): void {
 }
 
 /**
- * Returns `tokens create --help` for `help tokens create` and `tokens help create`. Leaves out words after an unknown
- * word, so that the parser reports that word.
+ * Returns a command line as the parser takes it. Moves global flags before and between the words of a command behind
+ * them, because the command parses them. Returns `tokens create --help` for `help tokens create` and `tokens help
+ * create`, without these flags; leaves out words after an unknown word, so that the parser reports that word.
  */
-export function withoutHelpWord(argv: readonly string[]): readonly string[] {
-  const [first = '', second, ...others] = argv;
-  if (second === 'help' && nounOf(first) !== undefined) return withoutHelpWord(['help', first, ...others]);
-  if (others[0] === 'help' && isNestedNoun(first, second)) {
-    return withoutHelpWord(['help', first, second ?? '', ...others.slice(1)]);
-  }
-  if (first !== 'help') return argv;
-  const all = withoutGlobalFlags(argv);
-  const from = all.findIndex((word) => word !== 'help');
-  const words = from < 0 ? [] : all.slice(from);
-  const [asked] = words;
-  if (asked !== undefined && words.length === 1 && HELP_TOPICS.includes(asked)) return [TOPIC_COMMAND, asked];
-  const known = countKnown(words);
-  return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
-}
-
-/**
- * Moves global flags before and between the words of a command behind them, because the command parses them. Drops those
- * before `help`, which ignores them.
- */
-export function withFlagsBehind(argv: readonly string[]): readonly string[] {
+export function arrangeWords(argv: readonly string[]): readonly string[] {
   const [flags, words, path]: [string[], string[], string[]] = [[], [], []];
-  let nouns: Readonly<Record<string, NounRow>> = NOUNS;
-  let at = 0;
-  for (let noun: string | undefined = ''; noun !== undefined; ) {
-    const end = at + countGlobalFlags(argv, at);
-    for (; at < end; at += 1) flags.push(argv[at] ?? '');
-    const word = argv[at];
-    if (word === undefined) break;
-    at += 1;
-    words.push(word);
-    noun = nounOf(word, nouns);
-    path.push(noun ?? word);
-    nouns = (noun === undefined ? undefined : nounRow(noun, nouns)?.nouns) ?? {};
+  let nouns: Nouns | undefined = NOUNS;
+  let [at, isHelp] = [0, false];
+  while (nouns !== undefined && at < argv.length) {
+    const word = argv[at] ?? '';
+    const length = lengthOfFlag(word);
+    at += Math.max(1, length);
+    if (length > 0) flags.push(...argv.slice(at - length, at));
+    else if (word === 'help') isHelp = true;
+    else {
+      const noun: string | undefined = nounOf(word, nouns);
+      words.push(word);
+      path.push(noun ?? word);
+      nouns = noun === undefined ? undefined : (nounRow(noun, nouns)?.nouns ?? {});
+    }
+  }
+  const behind = argv.slice(at);
+  const isCommand = words[0] === 'version' || allEntries().some((one) => one.words.join(' ') === path.join(' '));
+  if (isHelp) {
+    const [topic = ''] = words;
+    if (words.length === 1 && HELP_TOPICS.includes(topic)) return [TOPIC_COMMAND, topic];
+    return isCommand || nouns !== undefined || words.at(-1) === '' ? [...words, ...behind, '--help'] : words;
   }
   if (flags.length === 0) return argv;
-  const behind = argv.slice(at);
-  if (words[0] === 'help' || words.at(-1) === 'help') return withoutHelpWord([...words, ...behind]);
-  const isCommand = words[0] === 'version' || allEntries().some((one) => one.words.join(' ') === path.join(' '));
-  // Otherwise the flags come first, so that the error names the word.
+  // The flags of an unknown command come first, so that the error names the word.
   return isCommand ? [...words, ...flags, ...behind] : [...flags, ...words, ...behind];
-}
-
-/** Returns the words without global flags and their values. */
-function withoutGlobalFlags(words: readonly string[]): readonly string[] {
-  const kept: string[] = [];
-  for (let at = 0; at < words.length; ) {
-    const flags = countGlobalFlags(words, at);
-    if (flags === 0) kept.push(words[at] ?? '');
-    at += Math.max(1, flags);
-  }
-  return kept;
-}
-
-/** Returns how many words from a position on are global flags and their values. */
-function countGlobalFlags(words: readonly string[], from: number): number {
-  let at = from;
-  for (let length = lengthOfFlag(words[at]); length > 0; length = lengthOfFlag(words[at])) at += length;
-  return Math.min(at, words.length) - from;
 }
 
 /** Returns 1 for a word of global flags, 2 if the next word is the value of its last flag, and 0 for any other word. */
@@ -170,27 +169,6 @@ function lengthOfFlag(word = ''): 0 | 1 | 2 {
   return 1;
 }
 
-/** Returns the number of words before the first unknown word; undefined when all words are known. */
-function countKnown([first = '', ...others]: readonly string[]): number | undefined {
-  const noun = nounOf(first);
-  const inner = nounOf(others[0] ?? '', (noun === undefined ? undefined : nounRow(noun)?.nouns) ?? {});
-  const typed = [noun ?? first, ...(inner === undefined ? others : [inner, ...others.slice(1)])];
-  let entries = allEntries();
-  for (const [at, word] of typed.entries()) {
-    // The words after a command are its arguments.
-    if (at > 0 && entries.some(({ words }) => words.length === at)) return undefined;
-    entries = entries.filter(({ words }) => words[at] === word);
-    if (entries.length === 0) return word === '' ? undefined : at;
-  }
-  return undefined;
-}
-
-/** Returns whether two words begin three-word subcommands. */
-function isNestedNoun(first: string, second: string | undefined): boolean {
-  const { nouns = {} } = nounRow(nounOf(first) ?? '') ?? {};
-  return second !== undefined && nounOf(second, nouns) !== undefined;
-}
-
 /** Returns all subcommands, in the order of the help. */
 export function allEntries(): readonly Entry[] {
   const ids = (Object.keys(OPERATIONS) as OperationId[]).filter((id) => {
@@ -199,50 +177,9 @@ export function allEntries(): readonly Entry[] {
   });
   const operations = ids.map((id): Entry => {
     const { cli, summary } = OPERATIONS[id];
-    const define: Entry['define'] = (command, finish) => defineOperation(command, id, finish);
-    return { words: cli.command, summary, define };
+    return { words: cli.command, summary, define: (command) => defineOperation(command, id) };
   });
   return [...operations, ...LOCAL_COMMANDS];
-}
-
-function addNoun(
-  parent: Command,
-  nouns: readonly string[],
-  row: NounRow,
-  verbs: readonly Entry[],
-  finish: Finish,
-): Command {
-  const command = parent
-    .command(nouns.at(-1) ?? '')
-    .description(row.summary)
-    .enablePositionalOptions()
-    .helpCommand(false);
-  command.exitOverride((error) => refuseNoun(error, nouns, command, verbs));
-  command.aliases(row.aliases ?? []);
-  // Create the verbs only when the noun is called, because the noun has no flags of its own.
-  parent.hook('preSubcommand', (_parent, called) => {
-    if (called !== command) return;
-    const { length } = nouns;
-    for (const [noun, inner] of Object.entries(row.nouns ?? {})) {
-      const own = verbs.filter(({ words }) => words[length] === noun);
-      addNoun(command, [...nouns, noun], inner, own, finish);
-    }
-    const direct = verbs.filter(({ words }) => words.length === length + 1);
-    const defines = new Map(direct.map((verb) => [addVerb(command, verb), verb.define]));
-    command.hook('preSubcommand', (_command, verb) => defineVerb(verb, defines.get(verb), finish));
-  });
-  return command;
-}
-
-function addVerb(parent: Command, { words, summary }: Entry, settings: CommandOptions = {}): Command {
-  const command = parent.command(words.at(-1) ?? '', settings).description(summary);
-  return command.exitOverride((error) => refuseVerb(error, command));
-}
-
-async function defineVerb(command: Command, define: Entry['define'] | undefined, finish: Finish): Promise<void> {
-  if (define === undefined) return;
-  await define(command, finish);
-  acceptGlobalFlags(command);
 }
 
 /** Throws the fault `usage` for flags without a command, such as `vault --url x`, and for the old name of a command. */

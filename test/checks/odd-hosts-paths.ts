@@ -42,7 +42,7 @@ async function allLines(): Promise<readonly Line[]> {
   const lines: Line[] = [];
   for (const { words, define } of allEntries()) {
     const command = new Command();
-    await define(command, () => undefined);
+    await define(command);
     const required = command.registeredArguments.filter((argument) => argument.required).map(() => 'x');
     const codes = Object.keys(PATHS) as (keyof typeof PATHS)[];
     for (const option of command.options) {
@@ -62,7 +62,7 @@ async function allLines(): Promise<readonly Line[]> {
 async function requireAllPaths(): Promise<void> {
   for (const { words, define } of allEntries()) {
     const command = new Command();
-    await define(command, () => undefined);
+    await define(command);
     const line = words.join(' ');
     const values = command.options.map(({ flags }) => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? '');
     const names = command.registeredArguments

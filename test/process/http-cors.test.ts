@@ -189,7 +189,7 @@ describe('--cors-origin', () => {
   const read = (words: readonly string[], env: Readonly<Record<string, string>> = {}) => {
     const command = new Command();
     addFlags(command, SERVE_FLAGS);
-    return serveOptions(command.parse(words, { from: 'user' }).opts(), env).corsOrigins;
+    return serveOptions({ flags: command.parse(words, { from: 'user' }).opts(), env }).corsOrigins;
   };
 
   test('is repeatable, and its variable is a list', () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../scripts/build-output.ts';
 
 /** The scripts that README and SECURITY.md name. */
-const SCRIPTS = ['bench/bench.ts', 'scripts/check.ts', 'scripts/stolen-file.ts', 'scripts/thousand-tokens.ts'];
+const SCRIPTS = ['bench/bench.ts', 'scripts/check.ts', 'scripts/stolen-file.ts'];
 
 describe.each(SCRIPTS)('%s', (script) => {
   const { name } = path.parse(script);

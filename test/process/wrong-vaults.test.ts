@@ -92,7 +92,7 @@ async function flagsOf(words: string): Promise<readonly (string | undefined)[]> 
   const row = LOCAL_COMMANDS.find((one) => one.words.join(' ') === words);
   if (row === undefined) return ['--file', '--url', '--key-file', '--api-key-file'];
   const command = new Command();
-  await row.define(command, () => undefined);
+  await row.define(command);
   return command.options.map(({ long }) => long);
 }
 

@@ -25,7 +25,7 @@ describe('chooseTarget', () => {
     ['VAULT_STORE', {}, { VAULT_STORE: STORE }, true, store],
     ['--file before VAULT_STORE', { file: 'a.db' }, { VAULT_STORE: STORE }, true, direct],
   ])('%s', (_what, flags, env, exists, target) => {
-    expect(chooseTarget(flags, env, () => exists)).toEqual(target);
+    expect(chooseTarget({ flags, env }, () => exists)).toEqual(target);
   });
 
   it.each([
@@ -36,7 +36,7 @@ describe('chooseTarget', () => {
     ['an empty store', { store: '' }, {}, 'the URL of the store is malformed'],
     ['nothing', {}, {}, 'no vault selected'],
   ])('rejects %s', (_what, flags, env, message) => {
-    const choose = () => chooseTarget(flags, env, () => false);
+    const choose = () => chooseTarget({ flags, env }, () => false);
     expect(choose).toThrow(Fault);
     expect(choose).toThrow(message);
   });
@@ -44,33 +44,37 @@ describe('chooseTarget', () => {
 
 describe('chooseFile', () => {
   it('ignores VAULT_URL when a file is named and rejects --url', () => {
-    expect(chooseFile({}, {})).toBe('./vault.db');
-    expect(chooseFile({}, { VAULT_URL: '' })).toBe('./vault.db');
-    expect(chooseFile({}, { VAULT_URL: URL, VAULT_FILE: 'a.db' })).toBe('a.db');
-    expect(chooseFile({ file: 'a.db' }, { VAULT_URL: URL })).toBe('a.db');
-    expect(() => chooseFile({ url: URL }, {})).toThrow('does not accept --url');
+    expect(chooseFile({ flags: {}, env: {} })).toBe('./vault.db');
+    expect(chooseFile({ flags: {}, env: { VAULT_URL: '' } })).toBe('./vault.db');
+    expect(chooseFile({ flags: {}, env: { VAULT_URL: URL, VAULT_FILE: 'a.db' } })).toBe('a.db');
+    expect(chooseFile({ flags: { file: 'a.db' }, env: { VAULT_URL: URL } })).toBe('a.db');
+    expect(() => chooseFile({ flags: { url: URL }, env: {} })).toThrow('does not accept --url');
   });
 
   it('does not default to ./vault.db when a daemon is named', () => {
-    expect(() => chooseFile({}, { VAULT_URL: URL })).toThrow('VAULT_URL or the profile names a daemon');
-    expect(chooseOwnLocation({}, { VAULT_URL: URL })).toEqual({ file: './vault.db' });
-    expect(() => chooseOwnLocation({ url: URL }, {})).toThrow('does not accept --url');
+    expect(() => chooseFile({ flags: {}, env: { VAULT_URL: URL } })).toThrow('VAULT_URL or the profile names a daemon');
+    expect(chooseOwnLocation({ flags: {}, env: { VAULT_URL: URL } })).toEqual({ file: './vault.db' });
+    expect(() => chooseOwnLocation({ flags: { url: URL }, env: {} })).toThrow('does not accept --url');
   });
 });
 
 describe('chooseLocation', () => {
   it('returns a named store', () => {
     const location = { store: expect.objectContaining({ text: STORE, insecure: false }) };
-    expect(chooseLocation({ store: STORE }, { VAULT_FILE: 'a.db' })).toEqual(location);
-    expect(chooseLocation({}, { VAULT_STORE: STORE, VAULT_URL: URL })).toEqual(location);
-    expect(chooseLocation({ file: 'a.db' }, { VAULT_STORE: STORE })).toEqual({ file: 'a.db' });
+    expect(chooseLocation({ flags: { store: STORE }, env: { VAULT_FILE: 'a.db' } })).toEqual(location);
+    expect(chooseLocation({ flags: {}, env: { VAULT_STORE: STORE, VAULT_URL: URL } })).toEqual(location);
+    expect(chooseLocation({ flags: { file: 'a.db' }, env: { VAULT_STORE: STORE } })).toEqual({ file: 'a.db' });
   });
 
   it('allows a store without TLS only with a flag or a variable', () => {
     const store = `${STORE}?sslmode=disable`;
-    expect(() => chooseLocation({ store }, {})).toThrow('sends everything in clear');
-    expect(chooseLocation({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });
-    expect(chooseLocation({ store, insecureStore: true }, {})).toMatchObject({ store: { insecure: true } });
+    expect(() => chooseLocation({ flags: { store }, env: {} })).toThrow('sends everything in clear');
+    expect(chooseLocation({ flags: { store }, env: { VAULT_INSECURE_STORE: '1' } })).toMatchObject({
+      store: { insecure: true },
+    });
+    expect(chooseLocation({ flags: { store, insecureStore: true }, env: {} })).toMatchObject({
+      store: { insecure: true },
+    });
   });
 });
 
@@ -81,6 +85,6 @@ describe('namedCredential', () => {
     ['a command', { keyCommand: 'c' }, { VAULT_KEY_COMMAND: 'd', VAULT_KEY_FILE: 'k' }, { keyCommand: 'c' }],
     ['nothing', {}, {}, {}],
   ])('%s', (_what, flags, env, named) => {
-    expect(namedCredential(flags, env)).toEqual(named);
+    expect(namedCredential({ flags, env })).toEqual(named);
   });
 });

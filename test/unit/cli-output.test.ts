@@ -231,7 +231,7 @@ describe('--quiet and --field', () => {
   });
 
   it('ids have no format, and flags beat the environment', () => {
-    const make = (flags: object, env: Readonly<Record<string, string>> = {}) => createPrinter(flags, env, list);
+    const make = (flags: object, env: Readonly<Record<string, string>> = {}) => createPrinter({ flags, env }, list);
     expect(() => make({ quiet: true, output: 'csv' })).toThrow('only one of --quiet and --output');
     expect(() => make({ quiet: true, field: 'data' })).toThrow('only one of --field and --quiet');
     expect(() => make({}, { VAULT_QUIET: '1', VAULT_FIELD: 'data' })).toThrow('only one of --field and --quiet');

@@ -3,6 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import os, { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Line } from '../../src/cli/flags/global-flags.ts';
 import { isProfileName, type Profile, parseProfile } from '../../src/cli/profiles/profile.ts';
 import { configFolder, openProfileStore, type ProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profile.ts';
@@ -113,8 +114,8 @@ describe('a user without a home folder', () => {
     await expect((await none()).read('a')).rejects.toMatchObject({ code: 'not_found' });
     await expect((await none()).remove('a')).rejects.toMatchObject({ code: 'not_found' });
     await expect((await none()).setDefault('a')).rejects.toMatchObject({ code: 'not_found' });
-    const environment = { PATH: '/bin' };
-    expect(await withProfile({}, environment)).toBe(environment);
+    const line = { flags: {}, env: { PATH: '/bin' } };
+    expect(await withProfile(line)).toBe(line);
   });
 
   it('adds a profile only with VAULT_CONFIG_DIR', async () => {
@@ -179,7 +180,7 @@ describe('fillFromProfile', () => {
     ['an empty variable is not set', LOCAL, {}, { VAULT_URL: '', VAULT_KEY_FILE: '' }, 'FILE KEY_FILE API_KEY_FILE'],
   ])('%s', (_what, profile, flags, env, names) => {
     const added = names.split(' ').map((name) => [`VAULT_${name}`, Reflect.get(profile, name.toLowerCase())]);
-    expect(fillFromProfile(profile, flags, env)).toEqual({ ...env, ...Object.fromEntries(added) });
+    expect(fillFromProfile(profile, { flags, env })).toEqual({ ...env, ...Object.fromEntries(added) });
   });
 });
 
@@ -201,7 +202,7 @@ describe('withProfile', () => {
     ['an empty name is none', { profile: '' }, {}, undefined, undefined],
     ['an empty variable leaves the default', {}, { VAULT_PROFILE: '' }, '/p.db', undefined],
   ])('%s', async (_what, flags, env, file, url) => {
-    const filled = await withProfile(flags, { ...config(), ...env });
+    const { env: filled } = await withProfile<Line>({ flags, env: { ...config(), ...env } });
     expect([filled['VAULT_FILE'], filled['VAULT_URL']]).toEqual([file, url]);
   });
 });

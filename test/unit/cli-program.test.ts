@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
 import { NOUNS } from '../../src/cli/nouns.ts';
-import { allEntries, createProgram, withFlagsBehind, withoutHelpWord } from '../../src/cli/program.ts';
+import { allEntries, arrangeWords, createProgram } from '../../src/cli/program.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { runMain as run } from './run-main.ts';
 
@@ -19,7 +19,7 @@ async function flagsOf(words: readonly string[]): Promise<readonly (string | und
   const command = new Command();
   await allEntries()
     .find((entry) => entry.words.join(' ') === words.join(' '))
-    ?.define(command, () => undefined);
+    ?.define(command);
   return command.options.flatMap(({ long, short }) => [long, short]);
 }
 
@@ -44,7 +44,7 @@ it.each([
   ['--version', '--version'],
   ['--nothing apps list', '--nothing apps list'],
 ])('the flags before the command in `vault %s` move behind it', (typed, expected) => {
-  expect(withFlagsBehind(typed.split(' ')).join(' ')).toBe(expected);
+  expect(arrangeWords(typed.split(' ')).join(' ')).toBe(expected);
 });
 
 it.each([
@@ -67,7 +67,7 @@ it.each([
   ['help tokens -q create', 'tokens create --help'],
   ['help app key list', 'app key list --help'],
 ])('`vault %s` ignores global flags', (typed, expected) => {
-  expect(withoutHelpWord(typed.split(' ')).join(' ')).toBe(expected);
+  expect(arrangeWords(typed.split(' ')).join(' ')).toBe(expected);
 });
 
 describe('the command line', () => {
@@ -148,14 +148,14 @@ describe('the command line', () => {
   });
 
   it('reads `help a b` as `a b --help`', () => {
-    expect(withoutHelpWord(['help', 'apps', 'get'])).toEqual(['apps', 'get', '--help']);
-    expect(withoutHelpWord(['apps', 'help'])).toEqual(['apps', '--help']);
-    expect(withoutHelpWord(['applications', 'help', 'get'])).toEqual(['applications', 'get', '--help']);
-    expect(withoutHelpWord(['tokens', 'help', 'nope'])).toEqual(['tokens', 'nope']);
-    expect(withoutHelpWord(['exec', 'help'])).toEqual(['exec', 'help']);
-    expect(withoutHelpWord(['help', 'applications', 'get'])).toEqual(['applications', 'get', '--help']);
-    expect(withoutHelpWord(['help', 'help'])).toEqual(['--help']);
-    expect(withoutHelpWord(['help', 'tokens', 'get', 'x'])).toEqual(['tokens', 'get', 'x', '--help']);
+    expect(arrangeWords(['help', 'apps', 'get'])).toEqual(['apps', 'get', '--help']);
+    expect(arrangeWords(['apps', 'help'])).toEqual(['apps', '--help']);
+    expect(arrangeWords(['applications', 'help', 'get'])).toEqual(['applications', 'get', '--help']);
+    expect(arrangeWords(['tokens', 'help', 'nope'])).toEqual(['tokens', 'nope']);
+    expect(arrangeWords(['exec', 'help'])).toEqual(['exec', 'help']);
+    expect(arrangeWords(['help', 'applications', 'get'])).toEqual(['applications', 'get', '--help']);
+    expect(arrangeWords(['help', 'help'])).toEqual(['--help']);
+    expect(arrangeWords(['help', 'tokens', 'get', 'x'])).toEqual(['tokens', 'get', 'x', '--help']);
   });
 
   it.each([

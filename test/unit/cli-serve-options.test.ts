@@ -10,9 +10,10 @@ fakeableTimers();
 
 describe('serveOptions', () => {
   it('have the defaults of the contract', () => {
-    expect(serveOptions({}, {})).toEqual({
+    expect(serveOptions({ flags: {}, env: {} })).toEqual({
       ignored: [],
       dev: false,
+      seedFiles: [],
       host: '127.0.0.1',
       port: 8484,
       socket: undefined,
@@ -40,8 +41,13 @@ describe('serveOptions', () => {
 
   it('prefer flags to variables', () => {
     const env = { VAULT_PORT: '1', VAULT_HOST: 'h', VAULT_MAX_BODY: '64KiB', VAULT_MAX_EXPIRING: '7', VAULT_DEV: '1' };
-    expect(serveOptions({ port: '0', log: true }, env)).toMatchObject({ port: 0, host: 'h', dev: true, log: 'text' });
-    expect(serveOptions({}, env)).toMatchObject({
+    expect(serveOptions({ flags: { port: '0', log: true }, env })).toMatchObject({
+      port: 0,
+      host: 'h',
+      dev: true,
+      log: 'text',
+    });
+    expect(serveOptions({ flags: {}, env })).toMatchObject({
       port: 1,
       log: 'text',
       limits: { ...DEFAULT_LIMITS, body: 65_536, expiring: 7 },
@@ -79,7 +85,7 @@ describe('serveOptions', () => {
     [{ socket: 's', host: 'h' }, 'only one of --socket and --host'],
     [{ log: false, logFile: 'l' }, '--log-file needs the log'],
   ])('reject %j', (flags, flag) => {
-    expect(() => serveOptions(flags, {})).toThrow(flag);
+    expect(() => serveOptions({ flags, env: {} })).toThrow(flag);
   });
 
   it.each([
@@ -90,21 +96,21 @@ describe('serveOptions', () => {
     [{ metrics: 'false' }, '1', undefined],
     [{}, '', undefined],
   ] as const)('show metrics for %j and VAULT_METRICS=%s', (flags, word, address) => {
-    expect(serveOptions(flags, { VAULT_METRICS: word }).metrics).toEqual(address);
+    expect(serveOptions({ flags, env: { VAULT_METRICS: word } }).metrics).toEqual(address);
   });
 
   it('take the socket of systemd, but not beside an address', () => {
     const env = { LISTEN_PID: String(process.pid), LISTEN_FDS: '1' };
-    expect(serveOptions({}, env).passed).toBe(3);
-    expect(serveOptions({}, { ...env, LISTEN_PID: '1' }).passed).toBeUndefined();
-    expect(() => serveOptions({}, { ...env, LISTEN_FDS: '2' })).toThrow('systemd passed 2 sockets');
+    expect(serveOptions({ flags: {}, env }).passed).toBe(3);
+    expect(serveOptions({ flags: {}, env: { ...env, LISTEN_PID: '1' } }).passed).toBeUndefined();
+    expect(() => serveOptions({ flags: {}, env: { ...env, LISTEN_FDS: '2' } })).toThrow('systemd passed 2 sockets');
     for (const name of ['port', 'host', 'socket']) {
-      expect(() => serveOptions({ [name]: '1' }, env)).toThrow(`--${name} has no effect on the socket`);
+      expect(() => serveOptions({ flags: { [name]: '1' }, env })).toThrow(`--${name} has no effect on the socket`);
     }
   });
 
   it('select a socket or a port, whichever was typed', () => {
-    const socketOf = (flags: object, env: Readonly<Record<string, string>>) => serveOptions(flags, env).socket;
+    const socketOf = (flags: object, env: Readonly<Record<string, string>>) => serveOptions({ flags, env }).socket;
     expect(socketOf({ socket: 's' }, { VAULT_PORT: '1', VAULT_HOST: 'h' })).toBe('s');
     expect(socketOf({ port: '0' }, { VAULT_SOCKET: 's' })).toBeUndefined();
     expect(socketOf({}, { VAULT_SOCKET: 's' })).toBe('s');
@@ -129,9 +135,9 @@ describe('serveOptions for a daemon that other machines reach', () => {
       settings: { includedActiveTokens: 7, auditLevel: 'all', auditStrict: true },
       log: false,
     };
-    expect(serveOptions({}, env)).toMatchObject(wanted);
+    expect(serveOptions({ flags: {}, env })).toMatchObject(wanted);
     expect(
-      serveOptions({ tlsCert: 'd', hostName: ['x'], includedActiveTokens: '0', audit: 'mutations' }, env),
+      serveOptions({ flags: { tlsCert: 'd', hostName: ['x'], includedActiveTokens: '0', audit: 'mutations' }, env }),
     ).toMatchObject({
       ...wanted,
       tls: { cert: 'd', key: 'k' },
@@ -152,7 +158,7 @@ describe('serveOptions for a daemon that other machines reach', () => {
     ['off', false],
   ])('accept %j in a boolean variable', (word, isOn) => {
     const env = { VAULT_AUDIT_STRICT: word, VAULT_INSECURE_HTTP: word, VAULT_LOG: word };
-    const { settings, allowInsecureHost, log } = serveOptions({}, env);
+    const { settings, allowInsecureHost, log } = serveOptions({ flags: {}, env });
     expect([settings.auditStrict, allowInsecureHost, log]).toEqual([isOn, isOn, isOn || word === '' ? 'json' : false]);
   });
 
@@ -163,11 +169,11 @@ describe('serveOptions for a daemon that other machines reach', () => {
     ['VAULT_RATE_LIMIT', '0.5:20', 'another program'],
     ['VAULT_RATE_LIMIT', '100:20', 'another program'],
   ])('ignore the %s of another program: %s', (name, value, reason) => {
-    const { ignored, port, rateLimit } = serveOptions({}, { [name]: value });
+    const { ignored, port, rateLimit } = serveOptions({ flags: {}, env: { [name]: value } });
     expect([port, rateLimit]).toEqual([8484, undefined]);
     expect(ignored).toEqual([expect.stringMatching(new RegExp(`^${name} is ignored: .*${reason}`))]);
-    expect(serveOptions({ socket: 's' }, { [name]: value }).socket).toBe('s');
-    expect(serveOptions({}, { VAULT_SOCKET: 's', [name]: value }).socket).toBe('s');
+    expect(serveOptions({ flags: { socket: 's' }, env: { [name]: value } }).socket).toBe('s');
+    expect(serveOptions({ flags: {}, env: { VAULT_SOCKET: 's', [name]: value } }).socket).toBe('s');
   });
 
   it.each([
@@ -177,7 +183,7 @@ describe('serveOptions for a daemon that other machines reach', () => {
     ['VAULT_RATE_LIMIT', '100:x'],
     ['VAULT_RATE_LIMIT', '-1'],
   ])('reject %s=%s', (name, value) => {
-    expect(() => serveOptions({}, { [name]: value })).toThrow(/must be a (number|rate)/);
+    expect(() => serveOptions({ flags: {}, env: { [name]: value } })).toThrow(/must be a (number|rate)/);
   });
 
   it.each([
@@ -186,7 +192,7 @@ describe('serveOptions for a daemon that other machines reach', () => {
     ...[`${'a'.repeat(64)}.test`, `${'a.'.repeat(126)}test`],
   ])('reject --host-name %j', (name) => {
     const message = `--host-name: '${name}' is not a host name`;
-    expect(() => serveOptions({ hostName: ['ok.test', name] }, {})).toThrow(message);
+    expect(() => serveOptions({ flags: { hostName: ['ok.test', name] }, env: {} })).toThrow(message);
   });
 
   it('accept the host names that a request can have', () => {
@@ -202,7 +208,7 @@ describe('serveOptions for a daemon that other machines reach', () => {
       'fe80::1%eth0',
       'bücher.test',
     ];
-    expect(serveOptions({ hostName: given }, {}).hostNames).toEqual([
+    expect(serveOptions({ flags: { hostName: given }, env: {} }).hostNames).toEqual([
       ...['vault.test', 'vault', 'a_b.test', '*.example.com', '*.localhost', '10.1.2.3', '[::1]', '[fd00::1]'],
       '[fe80::1]',
       'xn--bcher-kva.test',
@@ -211,10 +217,10 @@ describe('serveOptions for a daemon that other machines reach', () => {
 
   it('take how long to keep the audit together with a folder', () => {
     const env = { VAULT_AUDIT_KEEP: '400d', VAULT_AUDIT_ARCHIVE: '.' };
-    expect(serveOptions({}, env).retention).toEqual({ keepMs: 400 * 86_400_000, folder: '.' });
-    expect(serveOptions({ auditKeep: '1d' }, env).retention).toMatchObject({ keepMs: 86_400_000 });
+    expect(serveOptions({ flags: {}, env }).retention).toEqual({ keepMs: 400 * 86_400_000, folder: '.' });
+    expect(serveOptions({ flags: { auditKeep: '1d' }, env }).retention).toMatchObject({ keepMs: 86_400_000 });
     // A --dev vault ignores variables that are meant for another one.
-    expect(serveOptions({ dev: true }, env).retention).toBeUndefined();
+    expect(serveOptions({ flags: { dev: true }, env }).retention).toBeUndefined();
     for (const [flags, message] of [
       [{ auditKeep: '1d' }, '--audit-keep needs --audit-archive'],
       [{ auditArchive: '.' }, '--audit-archive needs --audit-keep'],
@@ -223,7 +229,7 @@ describe('serveOptions for a daemon that other machines reach', () => {
       [{ auditKeep: '1d', auditArchive: 'package.json' }, '--audit-archive: there is no folder package.json'],
       [{ auditKeep: '1d', auditArchive: '-' }, '--audit-archive: - is standard output'],
     ] as const) {
-      expect(() => serveOptions(flags, {})).toThrow(message);
+      expect(() => serveOptions({ flags, env: {} })).toThrow(message);
     }
   });
 
@@ -241,7 +247,7 @@ describe('serveOptions for a daemon that other machines reach', () => {
     const command = new Command();
     addFlags(command, SERVE_FLAGS);
     command.parse(argv, { from: 'user' });
-    expect(serveOptions(command.opts(), {}).log).toBe(log);
+    expect(serveOptions({ flags: command.opts(), env: {} }).log).toBe(log);
   });
 });
 

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { Finish } from '../exit/exit-codes.ts';
 import type { Define } from './subcommand.ts';
 
 /** The subcommands without an endpoint. */
@@ -95,6 +94,6 @@ function commandsOf<const Name extends string>(
   return Object.entries(rows).map(([words, [name, summary]]) => ({
     words: words.split(' '),
     summary,
-    define: async (command: Command, finish: Finish) => (await load())[name](command, finish),
+    define: async (command: Command) => (await load())[name](command),
   }));
 }

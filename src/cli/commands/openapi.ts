@@ -27,7 +27,6 @@ export const defineOpenApi = subcommand({
 });
 
 function isServerUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, search, hash } = new URL(text);
-  return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '';
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '';
 }

@@ -50,18 +50,18 @@ export function printing<Result extends object>(printed: Printing<Result>): Defi
   return subcommand({
     ...row,
     flags: { ...row.flags, ...FLAGS.output },
-    async run({ words, flags, ...line }) {
-      const env = Object.hasOwn(row.flags, 'profile') ? await withProfile(flags, line.env) : line.env;
-      const read: CommandLine['read'] = (own) => readFlags(own, flags, env);
+    async run(parsed) {
+      const line = Object.hasOwn(row.flags, 'profile') ? await withProfile(parsed) : parsed;
+      const read: CommandLine['read'] = (own) => readFlags(own, line);
       const follow = Object.hasOwn(row.flags, 'follow') && read(FLAGS.follow).follow;
       const chosen = typeof view === 'function' ? view(read) : view;
-      const items = follow ? await createListPrinter(flags, env, chosen, true) : undefined;
-      const print = items === undefined ? createPrinter(flags, env, chosen) : undefined;
+      const items = follow ? await createListPrinter(line, chosen, true) : undefined;
+      const print = items === undefined ? createPrinter(line, chosen) : undefined;
       let note: string | undefined;
       const remark = (text: string) => {
         note = text;
       };
-      const result = await work({ words, flags, env, read, items, remark });
+      const result = await work({ ...line, read, items, remark });
       if (typeof result === 'number') return result;
       const isObject = typeof result === 'object';
       if (result !== undefined) await print?.(isObject ? stringifyJson({ ...result } as Printable) : result, note);

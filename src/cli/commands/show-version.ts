@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ExitCode } from '../exit/exit-codes.ts';
-import { acceptGlobalFlags, addFlags, FLAGS, typedFlags } from '../flags/global-flags.ts';
+import { acceptGlobalFlags, addFlags, FLAGS, typedLine } from '../flags/global-flags.ts';
 import { VERSION } from '../help/version.ts';
 import { createPrinter } from '../output/print-result.ts';
 import { RESULT_VIEWS } from '../output/result-views.ts';
@@ -15,7 +15,7 @@ export async function showVersion(flags: readonly string[]): Promise<ExitCode> {
   addFlags(command, FLAGS.output);
   acceptGlobalFlags(command);
   command.parse(flags, { from: 'user' });
-  const print = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
+  const print = createPrinter(typedLine(command), RESULT_VIEWS.version);
   const { engineVersions } = await import('../../vault/vault.ts');
   const { node } = process.versions;
   const { platform, arch } = process;

@@ -1,23 +1,11 @@
 import type { Command } from 'commander';
-import type { ChildExitCode, ExitCode, Finish } from '../exit/exit-codes.ts';
-import {
-  addFlags,
-  type Environment,
-  type FlagRows,
-  type FlagValues,
-  type GlobalFlags,
-  readFlags,
-  typedFlags,
-} from '../flags/global-flags.ts';
+import type { ChildExitCode, ExitCode } from '../exit/exit-codes.ts';
+import { addFlags, type FlagRows, type FlagValues, type Line, readFlags, typedLine } from '../flags/global-flags.ts';
 
 /** The parsed line of a subcommand. */
-export interface ParsedLine<Flags extends object> {
+export interface ParsedLine<Flags extends object> extends Line<Flags> {
   /** The arguments of the subcommand. */
   readonly words: readonly string[];
-  /** Flags from the command line. */
-  readonly flags: Flags & GlobalFlags;
-  /** The environment of the process. */
-  readonly env: Environment;
   /** Reads the values of a flag table. Throws the fault `usage`. */
   readonly read: <Rows extends FlagRows>(rows: Rows) => FlagValues<Rows>;
 }
@@ -38,22 +26,21 @@ export interface Subcommand<Flags extends object> {
   readonly run: (line: ParsedLine<Flags>) => Promise<ExitCode | ChildExitCode>;
 }
 
-/** Adds the arguments, flags, help and action to a subcommand. */
-export type Define = (command: Command, finish: Finish) => void;
+/** Adds the arguments, flags and help to a subcommand. Returns its work, which resolves to the exit code. */
+export type Define = (command: Command) => () => Promise<ExitCode | ChildExitCode>;
 
 /** Returns the function that defines a subcommand. */
 export function subcommand<Flags extends object>(row: Subcommand<Flags>): Define {
-  return (command, finish) => {
+  return (command) => {
     for (const [words, description] of Object.entries(row.args ?? {})) command.argument(words, description);
     addFlags(command, row.flags ?? {});
     if (row.passesOn) command.passThroughOptions();
     if (row.help !== undefined) command.addHelpText('after', row.help);
     const examples = row.examples?.map((line) => `\n  ${line}`).join('');
     if (examples !== undefined) command.addHelpText('after', `\nExamples:${examples}`);
-    command.action(async () => {
-      const flags = typedFlags<Flags>(command);
-      const { env } = process;
-      finish(await row.run({ words: command.args, flags, env, read: (own) => readFlags(own, flags, env) }));
-    });
+    return () => {
+      const line = typedLine<Flags>(command);
+      return row.run({ ...line, words: command.args, read: (own) => readFlags(own, line) });
+    };
   };
 }

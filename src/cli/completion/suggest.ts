@@ -10,7 +10,7 @@ import { clearableFlags } from '../derive/clearing.ts';
 import { memberFlags } from '../derive/member-flags.ts';
 import { addFlags, type Environment, GLOBAL_FLAGS } from '../flags/global-flags.ts';
 import { HELP_TOPICS } from '../help/help.ts';
-import { NOUNS, type NounRow, nounOf } from '../nouns.ts';
+import { NOUNS, type Nouns, nounOf } from '../nouns.ts';
 import { FORMATS } from '../output/result-view.ts';
 import { allEntries, type Entry } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
@@ -84,7 +84,7 @@ async function findPosition(before: readonly string[]) {
       words.push(nounOf(word, words.reduce(innerNouns, NOUNS)) ?? word);
       entry = allEntries().find((one) => one.words.join(' ') === words.join(' '));
       const command = new Command();
-      await entry?.define(command, () => undefined);
+      await entry?.define(command);
       if (entry !== undefined) options = command.options;
     }
   }
@@ -102,14 +102,14 @@ function nextWords(words: readonly string[]): readonly Suggestion[] {
   const entries = allEntries().filter(
     (entry) => entry.words.length === length + 1 && words.every((word, at) => entry.words[at] === word),
   );
-  const nouns = Object.entries<NounRow>(words.reduce(innerNouns, NOUNS));
+  const nouns = Object.entries(words.reduce(innerNouns, NOUNS));
   return [
     ...nouns.map(([value, { summary }]) => ({ value, description: summary })),
     ...entries.map((entry) => ({ value: entry.words.at(-1) ?? '', description: entry.summary })),
   ];
 }
 
-function innerNouns(nouns: Readonly<Record<string, NounRow>>, word: string): Readonly<Record<string, NounRow>> {
+function innerNouns(nouns: Nouns, word: string): Nouns {
   return (Object.hasOwn(nouns, word) && nouns[word]?.nouns) || {};
 }
 
@@ -121,10 +121,7 @@ function describeFlag(option: Option): Suggestion {
 async function valuesOf(source: ValueSource, current: string, env: Environment, file: string): Promise<Suggestions> {
   if (source === 'files') return source;
   const values = typeof source === 'string' ? await NAMES[source](env, file) : source;
-  return starting(
-    current,
-    values.map((value) => ({ value, description: '' })),
-  );
+  return values.filter((value) => value.startsWith(current)).map((value) => ({ value, description: '' }));
 }
 
 /** The sources of names on the disk. */
@@ -152,8 +149,7 @@ const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
   '--as': KEY_NAMES,
   '--default-output': FORMATS,
   '--verify': ['full'],
-  'export --format': ['ndjson', 'csv'],
-  'import --format': ['ndjson', 'csv'],
+  '--format': ['ndjson', 'csv'],
   'serve --audit': Object.keys(AUDIT_LEVELS),
   'seed apply --format': OUT_FORMATS,
   'import --type': Object.keys(TOKEN_TYPES),
@@ -172,9 +168,6 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   'dev snapshot load': 'snapshots',
   'dev snapshot delete': 'snapshots',
 };
-
-/** The commands that take any number of arguments. */
-const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 
 /** Returns the source of a flag's values: its schema, files for a path, or an empty list. */
 function flagValues(words: readonly string[], flag: Option): ValueSource {
@@ -196,7 +189,8 @@ function flagValues(words: readonly string[], flag: Option): ValueSource {
 /** Returns the source of an argument's values; an empty list for ids, which only an open vault knows. */
 function argumentValues(words: readonly string[], index: number): ValueSource {
   const line = words.join(' ');
-  return index === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
+  // Only this command takes any number of arguments.
+  return index === 0 || line === 'seed apply' ? (OWN_ARGUMENTS[line] ?? []) : [];
 }
 
 const BOOLEANS = ['true', 'false'] as const;

@@ -8,9 +8,6 @@ import { asObject, objectOf } from '../output/result-view.ts';
 /** The space to reserve on disk for an API key, larger than any key. */
 const RESERVED_BYTES = 256;
 
-/** The path of the key in a result: in an application, or in a tenant with its first application. */
-type KeyMember = 'key' | 'application.key';
-
 /**
  * Resolves to the result of `work`. With a path, reserves a file before the key exists, as `reserveFile` does, and moves
  * `key`, or `application.key`, from the result into it. Rejects with the faults `file_exists`, `usage` and `no_space`.
@@ -18,7 +15,7 @@ type KeyMember = 'key' | 'application.key';
 export async function withKeyFile(
   path: string | undefined,
   work: () => Promise<string>,
-  member: KeyMember = 'key',
+  member: 'key' | 'application.key' = 'key',
 ): Promise<string> {
   if (path === undefined) return work();
   filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);

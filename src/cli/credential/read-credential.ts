@@ -7,7 +7,7 @@ import type { VaultLocation } from '../../vault/location.ts';
 import { readSecretFile } from '../files/secret-file.ts';
 import { createTextReader, decodeText } from '../files/text-reader.ts';
 import { checkPath } from '../files/typed-paths.ts';
-import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags } from '../flags/global-flags.ts';
+import { FLAGS, type FlagRow, type FlagsOf, type Line } from '../flags/global-flags.ts';
 import { decodeKey, KEY_FORMS } from './decode-key.ts';
 import { canPrompt, isTypedByHand, withTries } from './prompt.ts';
 
@@ -15,7 +15,7 @@ import { canPrompt, isTypedByHand, withTries } from './prompt.ts';
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
 
 /** Returns the source that flags or, without one, variables name. Throws `usage` for two flags or two variables. */
-export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
+export function namedCredential({ flags, env }: Line): NamedCredential {
   const rows = Object.entries(FLAGS.credential) as [keyof NamedCredential, FlagRow][];
   const typed = rows.map(([name, row]) => [name, row.flag.replace(/ .*/, ''), flags[name]] as const);
   return onlyOne(typed) ?? onlyOne(rows.map(([name, row]) => [name, row.env, env[row.env]])) ?? {};
@@ -38,8 +38,8 @@ export function keyFileBeside(file: string): string {
 }
 
 /** Returns the key file that opens the vault if the file is in the vault's own folder; undefined otherwise. */
-export function adjacentKeyFile(file: string, flags: GlobalFlags, env: Environment): string | undefined {
-  const { passphraseFile, keyCommand, keyFile = keyFileBeside(file) } = namedCredential(flags, env);
+export function adjacentKeyFile(file: string, line: Line): string | undefined {
+  const { passphraseFile, keyCommand, keyFile = keyFileBeside(file) } = namedCredential(line);
   const isKey = (passphraseFile ?? keyCommand) === undefined && lstatSync(keyFile, { throwIfNoEntry: false })?.isFile();
   const folderOf = (name: string) => realpathSync(path.dirname(name));
   return isKey && folderOf(keyFile) === folderOf(file) ? keyFile : undefined;
@@ -57,13 +57,9 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
  * Resolves to the credential of a vault: the named one, or the default key file of a file. Otherwise asks for a
  * passphrase on a terminal, three times at most.
  */
-export async function readCredential(
-  location: VaultLocation,
-  flags: GlobalFlags,
-  env: Environment,
-): Promise<Credential> {
+export async function readCredential(location: VaultLocation, line: Line): Promise<Credential> {
   const { file, store } = location;
-  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(line);
   if (keyFile !== undefined) return readKeyFile(keyFile);
   if (passphraseFile !== undefined && !isTypedByHand(passphraseFile)) return readPassphraseFile(passphraseFile);
   if (file !== undefined) {
@@ -93,7 +89,7 @@ export function noKeyFor(file: string): Fault {
  * Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`; to
  * undefined if none is named. Rejects with the fault `usage` as `checkApiKey` throws.
  */
-export async function findApiKey(flags: GlobalFlags, env: Environment): Promise<string | undefined> {
+export async function findApiKey({ flags, env }: Line): Promise<string | undefined> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
   if (file !== undefined) {
     const text = (await readSecretFile('--api-key-file', file)).toString('utf8');
@@ -105,8 +101,8 @@ export async function findApiKey(flags: GlobalFlags, env: Environment): Promise<
 }
 
 /** Resolves to the API key as `findApiKey` does. Rejects with the fault `usage` if none is named. */
-export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
-  const key = await findApiKey(flags, env);
+export async function readApiKey(line: Line): Promise<string> {
+  const key = await findApiKey(line);
   if (key !== undefined) return key;
   throw new Fault('usage', 'an API key is required', {
     hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',

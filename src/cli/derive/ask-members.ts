@@ -46,21 +46,13 @@ type Asking = ReturnType<typeof promptsOn>;
 type Question = (asking: Asking) => Promise<readonly string[]>;
 
 const QUESTIONS: Readonly<Record<string, Question>> = {
-  'createToken.type': async ({ select }) => [
-    await select(
-      'Type of the token',
-      choicesOf(TOKEN_TYPES, ({ summary }) => summary),
-    ),
-  ],
+  'createToken.type': async ({ select }) => [await select('Type of the token', choicesOf(TOKEN_TYPES))],
   'createToken.data': async (asking) => [await askData(asking, asking.answer('type') as TokenType)],
   'createApplication.name': async ({ input }) => [
     await input({ message: 'Name', required: true, validate: (name) => fits(name, NAME) }),
   ],
   'createApplication.type': async ({ select }) => [
-    await select(
-      'Type of the application',
-      choicesOf(APPLICATION_TYPES, (use) => use),
-    ),
+    await select('Type of the application', choicesOf(APPLICATION_TYPES)),
   ],
   'createApplication.permissions': askPlainPermissions,
   'createApplication.rules': askRules,
@@ -161,10 +153,7 @@ async function askRules(asking: Asking): Promise<readonly string[]> {
 async function askRule(asking: Asking, priority: number): Promise<string> {
   const isExpiring = asking.answer('type') === 'expiring';
   const scope = isExpiring ? { conditions: [await askCondition(asking)] } : { container: await askContainer(asking) };
-  const transform = await asking.select(
-    'The rule shows data',
-    choicesOf(TRANSFORMS, (effect) => effect),
-  );
+  const transform = await asking.select('The rule shows data', choicesOf(TRANSFORMS));
   const permissions = await askPermissions(asking, 'The rule allows', false);
   return JSON.stringify({ description: '', priority, ...scope, transform, permissions });
 }
@@ -186,8 +175,12 @@ async function askCondition({ select, input }: Asking): Promise<object> {
   };
 }
 
-function choicesOf<Row, Name extends string>(table: Readonly<Record<Name, Row>>, describe: (row: Row) => string) {
-  return (Object.keys(table) as Name[]).map((value) => ({ value, description: describe(table[value]) }));
+/** Returns the names of a table as choices, each with its summary. */
+function choicesOf(table: Readonly<Record<string, string | { readonly summary: string }>>) {
+  return Object.entries(table).map(([value, row]) => ({
+    value,
+    description: typeof row === 'string' ? row : row.summary,
+  }));
 }
 
 function fits(text: string, schema: { readonly maxLength: number; readonly pattern: string }): true | string {

@@ -7,15 +7,15 @@ import {
   takesIdempotencyKey,
 } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
-import type { Finish } from '../exit/exit-codes.ts';
+import type { Define } from '../commands/subcommand.ts';
 import { addFlags, append, FLAGS, VAULT_FLAGS } from '../flags/global-flags.ts';
 import { runOperation } from '../operation/run-operation.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-flags.ts';
 
-/** Adds the arguments, flags, help and action to the subcommand of an operation, all derived from its row. */
-export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
+/** Adds the arguments, flags and help to the subcommand of an operation, all derived from its row. Returns its work. */
+export function defineOperation(command: Command, id: OperationId): ReturnType<Define> {
   const row: Operation = OPERATIONS[id];
   const shared = operationSharing(id);
   const readInput = defineMembers(command, row, shared);
@@ -37,11 +37,11 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   if (takesIdempotencyKey(row)) addOnce(command, '--idempotency-key <key>', IDEMPOTENCY_HELP);
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row, shared)}`);
-  command.action(async () => {
+  return async () => {
     const isShared = shared !== undefined && chooses(command, shared, row);
     const input = isShared ? commandInput(command, shared.row, memberFlags(shared.row)) : readInput();
-    finish(await runOperation(isShared ? shared.id : id, input, command));
-  });
+    return runOperation(isShared ? shared.id : id, input, command);
+  };
 }
 
 /** An operation that shares the command of another one. */

@@ -6,9 +6,6 @@ export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
 /** The exit code of `vault exec`, which is the exit code of the command that it runs. */
 export type ChildExitCode = number & { readonly childExitCode?: never };
 
-/** Sets the exit code of the process. A subcommand calls it when its work is done. */
-export type Finish = (exitCode: ExitCode | ChildExitCode) => void;
-
 /** The exit codes and what they mean. */
 export const EXIT_CODES = {
   0: 'done',

@@ -15,7 +15,6 @@ import { isFullDisk } from './error-reason.ts';
 import { type ChildExitCode, type ExitCode, exitCodeOf } from './exit-codes.ts';
 import { RefusedReply } from './refused-reply.ts';
 
-/** Hints for problems. */
 type Hints = Readonly<Partial<Record<ProblemCode, string | undefined>>>;
 
 /** Hints for problems whose detail contains no hint. */
@@ -57,7 +56,6 @@ interface ErrorMembers {
   readonly hint?: string | undefined;
   /** The errors by the path of the member in the request. */
   readonly errors?: MemberErrors | undefined;
-  /** Further lines about the error. */
   readonly details?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
   readonly trace_id?: string | undefined;
@@ -103,10 +101,12 @@ export function reportProblem(reply: Reply, nameMember?: NameMember, own?: Hints
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof RefusedReply) return reportProblem(error.reply, nameMember, error.hints);
   if (error instanceof Problem) return printProblem(error.status, error, nameMember, error.traceId);
-  if (error instanceof Fault) {
-    const { code, message, hint, details, ids, errors } = error;
+  const isDebug = env['VAULT_DEBUG'] === '1';
+  const fault = faultOf(error);
+  if (fault !== undefined) {
+    const { code, message, hint, details, ids, errors } = fault;
     printError(FAULTS[code].exit, { code, message, hint, details, ids, errors });
-    if (env['VAULT_DEBUG'] === '1' && isError(error.cause)) writeError(`${error.cause.stack}\n`);
+    if (isDebug && isError(fault.cause)) writeError(`${fault.cause.stack}\n`);
     return FAULTS[code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
@@ -114,29 +114,27 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (isError(error) && error.name === 'OutputClosed') return 0;
   // The user pressed Ctrl-C in a prompt.
   if (isError(error) && error.name === 'ExitPromptError') return 130;
+  const hint = isDebug ? undefined : 'set VAULT_DEBUG=1 to see where';
+  printError(1, { code: 'internal_error', message: 'unexpected error', hint });
+  if (isDebug && isError(error)) writeError(`${error.stack}\n`);
+  return 1;
+}
+
+/** Returns a fault, or the fault for an error of the system; undefined for any other error. */
+function faultOf(error: unknown): Fault | undefined {
+  if (error instanceof Fault) return error;
+  const code = errorCode(error) ?? '';
   // A full disk for a file that no flag names, such as one in the temporary folder.
   if (isFullDisk(error)) {
-    return reportFailure(
-      new Fault('no_space', 'there is no space left on the disk', { hint: diskHint(errorCode(error)), cause: error }),
-      env,
-    );
+    return new Fault('no_space', 'there is no space left on the disk', { hint: diskHint(code), cause: error });
   }
-  const code = errorCode(error) ?? '';
-  if (DISK_ERROR.test(code)) {
-    return reportFailure(new Fault('disk_error', `the disk reports an error (${code})`, { cause: error }), env);
-  }
+  if (DISK_ERROR.test(code)) return new Fault('disk_error', `the disk reports an error (${code})`, { cause: error });
   // The shell's folder was removed.
   if (isError(error) && 'syscall' in error && error.syscall === 'uv_cwd') {
-    const hint = 'change to an existing folder';
-    return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
+    return new Fault('usage', 'the current folder is gone', { hint: 'change to an existing folder', cause: error });
   }
   const path = isError(error) && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
-  const refused = path === undefined ? undefined : pathFault('a path', path, error);
-  if (refused !== undefined) return reportFailure(refused, env);
-  const hint = env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where';
-  printError(1, { code: 'internal_error', message: 'unexpected error', hint });
-  if (env['VAULT_DEBUG'] === '1' && isError(error)) writeError(`${error.stack}\n`);
-  return 1;
+  return path === undefined ? undefined : pathFault('a path', path, error);
 }
 
 type ReportedProblem = Pick<DecodedProblem, 'code' | 'detail'> & {

@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts';
 import { isOpenToOthers } from '../../core/open-to-others.ts';
 import { reasonOf } from '../exit/error-reason.ts';
 import { endBySignals } from '../exit/interrupt.ts';
-import { FLAGS, isSwitchedOn } from '../flags/global-flags.ts';
+import { FLAGS, readFlags } from '../flags/global-flags.ts';
 
 /** The maximum size of a key, passphrase or certificate chain, so that an endless device cannot fill the memory. */
 const MAX_KIB = 1024;
@@ -29,7 +29,7 @@ export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'gid' | 
   if (user === undefined || !opened.isFile()) return;
   const isForeign = opened.uid !== user && opened.uid !== 0;
   if (!isForeign && !isOpenToOthers(opened)) return;
-  if (isSwitchedOn(undefined, process.env, FLAGS.permissions.allowInsecurePermissions)) return;
+  if (readFlags(FLAGS.permissions, { flags: {}, env: process.env }).allowInsecurePermissions) return;
   throw new Fault('file_unsafe', `${path} ${isForeign ? 'belongs to another user' : 'is open to other users'}`, {
     hint: isForeign ? `make a copy of your own, then \`chmod 600 COPY\`` : `chmod 600 '${path}'`,
   });

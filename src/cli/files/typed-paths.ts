@@ -15,7 +15,6 @@ const HINTS = {
 
 /** Matches flags with a path: a file, a folder, or the file or database of `vault move`. */
 const PATH_FLAG = /<(?:path|folder|vault)(?:\.\.\.)?>/;
-/** The arguments with a path. */
 const PATH_ARGUMENTS: ReadonlySet<string> = new Set(['file', 'backup', 'out']);
 
 /**

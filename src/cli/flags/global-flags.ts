@@ -24,7 +24,6 @@ export function oneShot<const Flag extends string>(flag: Flag, help: string) {
   return { flag, env: '', help };
 }
 
-/** The flag of every command that reads a file with a secret. */
 const PERMISSIONS = {
   allowInsecurePermissions: flag(
     '--allow-insecure-permissions',
@@ -32,7 +31,6 @@ const PERMISSIONS = {
   ),
 };
 
-/** The flag of commands that create or serve a file. */
 const FILE_SYSTEM = {
   allowNetworkFilesystem: flag(
     '--allow-network-filesystem',
@@ -40,7 +38,6 @@ const FILE_SYSTEM = {
   ),
 };
 
-/** The flags that name a database. */
 const STORE = {
   store: flag('--store <url>', 'a PostgreSQL database: postgres://user@host/database'),
   insecureStore: flag('--insecure-store', 'allow a database without TLS on another machine, or without fsync'),
@@ -58,7 +55,6 @@ export const FLAGS = {
   permissions: PERMISSIONS,
   fileSystem: FILE_SYSTEM,
   store: STORE,
-  /** Flags that open a vault's file or store. */
   file: {
     file: flag('--file <path>', 'the encrypted file (default: ./vault.db)'),
     ...STORE,
@@ -66,9 +62,7 @@ export const FLAGS = {
     ...PERMISSIONS,
   },
   credential: CREDENTIAL,
-  /** The flag that detects an older copy of the vault. */
   anchor: { anchor: flag('--anchor <path>', 'a file outside the vault that shows whether the vault is an older copy') },
-  /** Flags that reach a daemon. */
   daemon: {
     url: flag('--url <url>', 'a daemon: http://, https:// or unix:/path.sock'),
     headerPrefix: flag('--header-prefix <prefix>', 'the prefix of the header names (default: SVC)'),
@@ -91,22 +85,16 @@ export const FLAGS = {
     curl: oneShot('--curl', 'print the request as a curl command; send nothing'),
   },
   list: { all: oneShot('--all', 'print all pages; --field selects from each item') },
-  /** The flag of lists that can wait for new items. */
   follow: { follow: oneShot('--follow', 'print new entries until stopped; NDJSON unless on a terminal') },
-  /** The flag of commands whose result contains an API key. */
   keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
-  /** The flag for the seed number of ids, keys and test data. */
   seed: { seed: flag('--seed <number>', 'a number for predictable ids, keys and test data; only for test vaults') },
-  /** The flag of commands that work on all tenants unless it names one. */
   tenant: { tenant: flag('--tenant <name>', 'only this tenant, by name or id', 'VAULT_TENANT_ID') },
-  /** The flag of commands that read the archives of all pruned entries. */
   archive: {
     archive: flag(
       '--archive <path...>',
       'an archive from `vault audit prune` to read, too; repeatable (comma-separated in VAULT_ARCHIVE)',
     ),
   },
-  /** The flag that skips the confirmation of a command. */
   confirm: { yes: oneShot('-y, --yes', 'skip the confirmation') },
 } as const satisfies Record<string, FlagRows>;
 
@@ -121,7 +109,7 @@ const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS
 
 /**
  * The typed flags of a table: a list for `<path...>`, a string for `<path>`, a boolean for a switch. Flags that were
- * not typed are absent; `flagValue` and `isSwitchedOn` then read their environment variables.
+ * not typed are absent; `readFlags` then reads their environment variables.
  */
 export type FlagsOf<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]?: FlagValue<Rows[Name]['flag']>;
@@ -139,24 +127,20 @@ type FlagValue<Flag extends string> = Flag extends `${string}...>`
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name] extends { flag: `${string}...>` } | { repeatable: true }
     ? readonly string[]
-    : Rows[Name]['flag'] extends `${string}<${string}`
+    : Rows[Name]['flag'] extends `${string}${'<' | '['}${string}`
       ? string | undefined
       : boolean;
 };
 
 export type GlobalFlags = FlagsOf<typeof GLOBAL_FLAGS>;
 
-export type KeyOutFlags = FlagsOf<typeof FLAGS.keyOut>;
-
-/** The flags that only operations have, besides those of their members. */
-export type OperationFlags = FlagsOf<
-  typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.keyOut
->;
-
-/** The flags of a command that the holder of the vault's key runs without an API key. */
-export type HolderFlags = FlagsOf<typeof FLAGS.tenant & typeof FLAGS.archive>;
-
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The flags of a command line as typed, and the environment, to which a profile adds its values. */
+export interface Line<Flags extends object = object> {
+  readonly flags: Flags & GlobalFlags;
+  readonly env: Environment;
+}
 
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
@@ -235,12 +219,13 @@ export function isGlobal({ flags, description }: Option): boolean {
 }
 
 /** Returns the flags typed before and after the command's words. A flag after them overrides one before them. */
-export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
+export function typedLine<Flags extends object = object>(command: Command): Line<Flags> {
   let root: Command = command;
   while (root.parent !== null) root = root.parent;
   const before = root.opts<GlobalFlags>();
-  const behind = command.opts<T & GlobalFlags>();
-  return { ...before, ...behind, color: before.color !== false && behind.color !== false };
+  const behind = command.opts<Flags & GlobalFlags>();
+  const color = before.color !== false && behind.color !== false;
+  return { flags: { ...before, ...behind, color }, env: process.env };
 }
 
 /** The values of a switch in an environment variable, case-insensitive. */
@@ -249,49 +234,30 @@ const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
   ...['', '0', 'false', 'no', 'off'].map((word) => [word, false] as const),
 ]);
 
-/**
- * Returns whether a switch is on: as typed, or else by its environment variable. Throws the fault `usage` for other
- * words in the variable, so that no word turns the switch on by mistake.
- */
-export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: FlagRow): boolean {
-  return typed ?? switchValue(row, env[row.env] ?? '');
-}
-
 /** Returns what a word makes of a switch; undefined for a word that is neither on nor off. */
 export function switchWord(word: string): boolean | undefined {
   return SWITCH_WORDS.get(word.trim().toLowerCase());
 }
 
-/** Returns the value of a switch in an environment variable. Throws the fault `usage` for any other word. */
-export function switchValue(row: FlagRow, word: string): boolean {
-  const isOn = switchWord(word);
-  if (isOn !== undefined) return isOn;
-  throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
-}
-
-/** Returns the typed value of a flag, or else its environment variable. An empty variable counts as unset. */
-export function flagValue(typed: string | undefined, env: Environment, row: FlagRow): string | undefined {
-  return typed ?? (env[row.env] || undefined);
-}
-
-/** Returns the typed values of a flag, or else those in its environment variable, separated by commas. */
-export function flagValues(typed: readonly string[] | undefined, env: Environment, row: FlagRow): readonly string[] {
-  return typed ?? (env[row.env] ?? '').split(',').filter((value) => value !== '');
-}
-
-/** Reads all flags of a table, each with `flagValue`, `flagValues` or `isSwitchedOn`. */
-export function readFlags<Rows extends FlagRows>(
-  rows: Rows,
-  typed: Readonly<Record<string, unknown>>,
-  env: Environment,
-): FlagValues<Rows> {
-  const values = Object.entries(rows).map(([name, row]) => {
+/**
+ * Returns the values of the flags in a table, as typed, or else from their environment variables. An empty variable
+ * counts as unset, and commas separate the values of a list. A flag with an optional value that is typed without it is
+ * `true`. A switch throws the fault `usage` for a wrong word in its variable when its value is read.
+ */
+export function readFlags<Rows extends FlagRows>(rows: Rows, { flags, env }: Line): FlagValues<Rows> {
+  const typed: Readonly<Record<string, unknown>> = flags;
+  const read = (name: string, row: FlagRow) => {
+    const word = env[row.env] ?? '';
     const given = typed[name];
-    if (row.repeatable || row.flag.endsWith('...>')) {
-      return [name, flagValues(Array.isArray(given) ? given : undefined, env, row)];
-    }
-    if (!row.flag.includes('<')) return [name, isSwitchedOn(typeof given === 'boolean' ? given : undefined, env, row)];
-    return [name, flagValue(typeof given === 'string' ? given : undefined, env, row)];
-  });
-  return Object.fromEntries(values);
+    if (row.repeatable || row.flag.endsWith('...>')) return given ?? word.split(',').filter((each) => each !== '');
+    if (/[<[]/.test(row.flag)) return given === undefined ? word || undefined : String(given);
+    const isOn = given ?? switchWord(word);
+    if (isOn !== undefined) return isOn;
+    throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
+  };
+  const values = {} as FlagValues<Rows>;
+  for (const [name, row] of Object.entries(rows)) {
+    Object.defineProperty(values, name, { enumerable: true, get: () => read(name, row) });
+  }
+  return values;
 }

@@ -7,7 +7,7 @@ import type { Credential } from '../../keyring/credential.ts';
 import { openVaultAt, parseStore, type StoreLocation, type VaultLocation } from '../../vault/location.ts';
 import type { VaultSettings } from '../../vault/vault.ts';
 import { readCredential } from '../credential/read-credential.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from './global-flags.ts';
+import { type Environment, FLAGS, type GlobalFlags, type Line, readFlags } from './global-flags.ts';
 import { parseWhole } from './quantities.ts';
 
 /** The target of calls: a daemon, the file itself, or the database itself. */
@@ -26,14 +26,10 @@ type Named = { readonly [Name in 'url' | 'file' | 'store']?: string | undefined 
  * Returns the target of calls. Typed flags override the environment. Default: `./vault.db`, if it exists. Throws the
  * fault `usage` for no target, for two flags, and for two variables.
  */
-export function chooseTarget(
-  flags: GlobalFlags,
-  env: Environment,
-  exists: (path: string) => boolean = existsSync,
-): Target {
-  const { url, file, store } = namedVault(flags, env);
+export function chooseTarget(line: Line, exists: (path: string) => boolean = existsSync): Target {
+  const { url, file, store } = namedVault(line.flags, line.env);
   if (url) return { url };
-  if (store !== undefined) return { store: parseStore(store, isInsecure(flags, env)) };
+  if (store !== undefined) return { store: parseStore(store, isInsecure(line)) };
   if (file) return { file };
   if (exists(DEFAULT_FILE)) return { file: DEFAULT_FILE };
   throw new Fault('usage', 'no vault selected', {
@@ -45,13 +41,14 @@ export function chooseTarget(
  * Returns the file or the database for a command that never uses a daemon. Throws the fault `usage` if only a daemon is
  * named, because `./vault.db` may be another vault.
  */
-export function chooseLocation(flags: GlobalFlags, env: Environment): VaultLocation {
+export function chooseLocation(line: Line): VaultLocation {
+  const { flags, env } = line;
   const hint = 'set --file (VAULT_FILE) or --store (VAULT_STORE)';
   if (flags.url !== undefined) {
     throw new Fault('usage', 'this command works on the vault itself and does not accept --url', { hint });
   }
   const named = namedVault(flags, { ...env, VAULT_URL: undefined });
-  if (named.store !== undefined) return { store: parseStore(named.store, isInsecure(flags, env)) };
+  if (named.store !== undefined) return { store: parseStore(named.store, isInsecure(line)) };
   const file = flags.file ?? named.file;
   if (file === undefined && env['VAULT_URL']) {
     throw new Fault('usage', 'this command works on the vault itself, but VAULT_URL or the profile names a daemon', {
@@ -62,13 +59,13 @@ export function chooseLocation(flags: GlobalFlags, env: Environment): VaultLocat
 }
 
 /** Returns the location as `chooseLocation` does, for a command that creates its vault or daemon. Ignores VAULT_URL. */
-export function chooseOwnLocation(flags: GlobalFlags, env: Environment): VaultLocation {
-  return chooseLocation(flags, { ...env, VAULT_URL: undefined });
+export function chooseOwnLocation({ flags, env }: Line): VaultLocation {
+  return chooseLocation({ flags, env: { ...env, VAULT_URL: undefined } });
 }
 
 /** Returns the file as `chooseLocation` does, for a command that works only on files. Throws `usage` for a store. */
-export function chooseFile(flags: GlobalFlags, env: Environment, hint?: string): string {
-  const { file, store } = chooseLocation(flags, env);
+export function chooseFile(line: Line, hint?: string): string {
+  const { file, store } = chooseLocation(line);
   return file ?? refuseStore(store, hint);
 }
 
@@ -89,29 +86,27 @@ const CACHE_KIB = 4 * 1024;
  */
 export async function openTarget(
   target: Target,
-  flags: GlobalFlags,
-  env: Environment,
+  line: Line,
   calls: 'one' | 'many' | 'console',
   given: { readonly overRandom?: VaultSettings['overRandom']; readonly credential?: Credential | undefined } = {},
 ): Promise<Client> {
   if (target.url !== undefined) {
     return remoteClient({
-      ...(await daemonAt(target.url, flags, env)),
+      ...(await daemonAt(target.url, line)),
       oneShot: calls === 'one',
       ...(calls === 'console' && { userAgent: CONSOLE_AGENT }),
     });
   }
-  const included = includedActiveTokens(undefined, env);
   const vault = await openVaultAt(target, {
-    credential: given.credential ?? (await readCredential(target, flags, env)),
-    anchor: flagValue(flags.anchor, env, FLAGS.anchor.anchor),
-    includedActiveTokens: included,
+    credential: given.credential ?? (await readCredential(target, line)),
+    anchor: readFlags(FLAGS.anchor, line).anchor,
+    includedActiveTokens: includedActiveTokens(line.env[VARIABLE] || undefined),
     // Wait for the audit entry to be on disk, because the command may end right after the reply.
     auditStrict: true,
     overRandom: given.overRandom,
     ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
-    reportError: env['VAULT_DEBUG'] === '1' ? undefined : () => undefined,
+    reportError: line.env['VAULT_DEBUG'] === '1' ? undefined : () => undefined,
   });
   const { directClient } = await import('../../client/direct.ts');
   return directClient(vault);
@@ -120,18 +115,13 @@ export async function openTarget(
 /**
  * Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --ca-file without a certificate.
  */
-export async function daemonAt(
-  url: string,
-  flags: GlobalFlags,
-  env: Environment,
-): Promise<Pick<RemoteOptions, 'url' | 'headerPrefix' | 'ca'>> {
-  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-  return { url, headerPrefix, ca: await readTrusted(url, flags, env) };
+export async function daemonAt(url: string, line: Line): Promise<Pick<RemoteOptions, 'url' | 'headerPrefix' | 'ca'>> {
+  return { url, headerPrefix: readFlags(FLAGS.daemon, line).headerPrefix, ca: await readTrusted(url, line) };
 }
 
 /** Resolves to the certificates of --ca-file, as PEM text; undefined without the flag, and for a URL without TLS. */
-export async function readTrusted(url: string, flags: GlobalFlags, env: Environment): Promise<string | undefined> {
-  const path = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
+export async function readTrusted(url: string, line: Line): Promise<string | undefined> {
+  const path = readFlags(FLAGS.daemon, line).caFile;
   if (path === undefined || !/^https:/i.test(url)) return undefined;
   const [{ readSmallFile }, { X509Certificate }] = await Promise.all([
     import('../files/secret-file.ts'),
@@ -161,20 +151,17 @@ function onlyOneOf(named: Named, shown: (name: string) => string): Named | undef
 }
 
 /** Returns the vault that a flag names: the URL of a database, or the path of a file. */
-export function parseLocation(text: string, flags: GlobalFlags, env: Environment): VaultLocation {
-  return /^postgres(ql)?:/i.test(text) ? { store: parseStore(text, isInsecure(flags, env)) } : { file: text };
+export function parseLocation(text: string, line: Line): VaultLocation {
+  return /^postgres(ql)?:/i.test(text) ? { store: parseStore(text, isInsecure(line)) } : { file: text };
 }
 
-function isInsecure(flags: GlobalFlags, env: Environment): boolean {
-  return isSwitchedOn(flags.insecureStore, env, FLAGS.store.insecureStore);
-}
+const isInsecure = (line: Line): boolean => readFlags(FLAGS.store, line).insecureStore;
 
 /**
- * Returns `included_monthly_active_tokens` of the usage report (decisions §8), as typed or else from the variable;
- * undefined if neither is set. Throws the fault `usage` unless it is a whole number.
+ * Returns `included_monthly_active_tokens` of the usage report (decisions §8); undefined if it is not set. Throws the
+ * fault `usage` unless it is a whole number.
  */
-export function includedActiveTokens(typed: string | undefined, env: Environment): number | undefined {
-  const text = typed ?? (env[VARIABLE] || undefined);
+export function includedActiveTokens(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return parseWhole(text, 0, MAX_INCLUDED, `--included-active-tokens (${VARIABLE}) must be a whole number`);
 }

@@ -1,6 +1,7 @@
 import { type Command, Help, type HelpConfiguration, type Option } from 'commander';
 import { EXIT_CODES } from '../exit/exit-codes.ts';
 import { type FlagRow, GLOBAL_FLAGS, isGlobal } from '../flags/global-flags.ts';
+import { HIDDEN_GROUP } from '../nouns.ts';
 
 /** The maximum width of a flag whose description is on the same line. A longer flag has it on the next line. */
 const MAX_TERM_WIDTH = 28;
@@ -20,7 +21,7 @@ export const HELP_LAYOUT: HelpConfiguration = {
   },
   /** Omits the global options from the help of a command. They stay visible to commander's suggestions. */
   formatHelp(command, helper) {
-    if (command.parent === null) return overview(command, helper);
+    if (command.parent === null) return overview(command);
     const visibleOptions = (each: Command) => ownOptions(each, helper);
     const own: Help = Object.assign(Object.create(helper), { visibleOptions });
     return Help.prototype.formatHelp.call(own, command, own) + globalLine(command);
@@ -34,10 +35,12 @@ export const HELP_LAYOUT: HelpConfiguration = {
   },
 };
 
-/** Returns `vault help`: at most 30 lines of 80 columns, one for each first word. */
-function overview(command: Command, helper: Help): string {
-  const groups = Map.groupBy(helper.visibleCommands(command), (each) => each.helpGroup());
-  const width = Math.max(...helper.visibleCommands(command).map((each) => each.name().length));
+/** Returns `vault help`: at most 30 lines of 80 columns, one for each first word. `isWhole` adds the hidden group. */
+export function overview(command: Command, { isWhole = false } = {}): string {
+  const all = defaults.visibleCommands(command);
+  const shown = all.filter((each) => isWhole || each.helpGroup() !== HIDDEN_GROUP);
+  const groups = Map.groupBy(shown, (each) => each.helpGroup());
+  const width = Math.max(...shown.map((each) => each.name().length));
   const lines = [...groups].flatMap(([heading, commands]) => [
     heading,
     ...commands.map((each) => `  ${each.name().padEnd(width)}  ${each.description()}`),

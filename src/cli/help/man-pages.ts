@@ -27,7 +27,7 @@ async function commandPage(program: Command, entry: Entry, all: readonly Entry[]
   const { words, summary, define } = entry;
   const command = new Command(words.join(' ')).copyInheritedSettings(program);
   command.parent = program;
-  await define(command, () => undefined);
+  await define(command);
   const helper = command.createHelp();
   const [text = '', examples = ''] = textBelowHelp(command).split('\nExamples:\n');
   const globals = quote(globalNames(command).join(', '));
@@ -46,16 +46,14 @@ async function commandPage(program: Command, entry: Entry, all: readonly Entry[]
 }
 
 function overviewPage(program: Command, entries: readonly Entry[]): string {
-  const [examples = '', more = ''] = textBelowHelp(program).replace('\nExamples:\n', '').split('\n\n');
   return page([], program.description().replace(/\.$/, ''), {
     SYNOPSIS: '.B vault\n.I command\n[options]',
-    DESCRIPTION: prose(`${program.description()}\n\n${more}`),
+    DESCRIPTION: prose(`${program.description()}\n\n${textBelowHelp(program)}`),
     COMMANDS: terms(entries.map(({ words, summary }) => [`vault ${words.join(' ')}`, summary])),
     OPTIONS: terms(ownOptions(program).map(({ flags, description }) => [flags, description])),
     'GLOBAL OPTIONS': topic(TOPICS.options),
     ENVIRONMENT: topic(TOPICS.environment),
     'EXIT STATUS': topic(TOPICS['exit-codes']),
-    EXAMPLES: verbatim(examples.split('\n')),
     'SEE ALSO': references(entries.map(({ words }) => words)),
   });
 }

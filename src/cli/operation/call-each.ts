@@ -6,32 +6,29 @@ import { reportProblem } from '../exit/report-failure.ts';
 import { confirmCalls } from './confirm-calls.ts';
 import { resolveApplication, withDetail } from './resolve-application.ts';
 
-/** The calls of one operation, and what the command line says about them. */
-interface Calls {
-  readonly calls: readonly Call[];
-  /** Whether the calls name applications. */
-  readonly ofApplications: boolean;
-  /** What the calls destroy; undefined if the user has confirmed it. */
-  readonly consequence: string | undefined;
-  readonly nameMember: NameMember;
-}
-
 /**
  * Makes a call for each record. Finds all names, and asks once for confirmation, before the first call. A record that
- * is missing does not stop the others; any other problem does. Resolves to the exit code of the first problem.
+ * is missing does not stop the others; any other problem does. Resolves to the exit code of the first problem. The user
+ * has already confirmed calls without a `consequence`.
  */
-export async function callEach(client: Client, { calls, ofApplications, ...how }: Calls): Promise<ExitCode> {
+export async function callEach(
+  client: Client,
+  calls: readonly Call[],
+  ofApplications: boolean,
+  consequence: string | undefined,
+  nameMember: NameMember,
+): Promise<ExitCode> {
   const about = (call: Call | undefined) => (calls.length > 1 ? `${call?.params['id']}: ` : '');
   const resolved: Call[] = [];
   for (const call of calls) {
     resolved.push(ofApplications ? await resolveNamed(client, call, about(call)) : call);
   }
-  if (how.consequence !== undefined) await confirmCalls(how.consequence, resolved, client);
+  if (consequence !== undefined) await confirmCalls(consequence, resolved, client);
   let exitCode: ExitCode = 0;
   for (const [at, call] of resolved.entries()) {
     const reply = await client.call(call);
     if (reply.status < 400) continue;
-    const failed = reportProblem(withDetail(reply, (detail) => about(calls[at]) + detail).reply, how.nameMember);
+    const failed = reportProblem(withDetail(reply, (detail) => about(calls[at]) + detail).reply, nameMember);
     exitCode = exitCode === 0 ? failed : exitCode;
     if (reply.status !== 404) break;
   }

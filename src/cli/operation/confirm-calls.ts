@@ -10,7 +10,6 @@ const READS: Readonly<Record<string, OperationId | undefined>> = {
   tenant: 'getTenant',
 };
 
-/** The number of records that a question names. */
 const MAX_NAMED = 10;
 
 /**

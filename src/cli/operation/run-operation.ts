@@ -10,42 +10,32 @@ import type { Credential } from '../../keyring/credential.ts';
 import { canPrompt } from '../credential/prompt.ts';
 import { findApiKey, readApiKey, readCredential } from '../credential/read-credential.ts';
 import { assembleCall, type CommandInput } from '../derive/assemble-call.ts';
-import { memberFlags, takesAll } from '../derive/member-flags.ts';
+import { type MemberFlag, memberFlags, takesAll } from '../derive/member-flags.ts';
 import { memberNamer } from '../derive/name-member.ts';
 import type { ExitCode } from '../exit/exit-codes.ts';
 import { RefusedReply } from '../exit/refused-reply.ts';
 import { report, reportFailure } from '../exit/report-failure.ts';
 import { createTextReader } from '../files/text-reader.ts';
-import {
-  type Environment,
-  FLAGS,
-  flagValue,
-  type GlobalFlags,
-  type HolderFlags,
-  isSwitchedOn,
-  type OperationFlags,
-  typedFlags,
-} from '../flags/global-flags.ts';
+import { FLAGS, type FlagsOf, type Line, readFlags, typedLine } from '../flags/global-flags.ts';
 import { chooseTarget, openTarget, type Target } from '../flags/target.ts';
 import { createListPrinter, createPrinter, partOf } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { selectField } from '../output/select-field.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 
-/** The command line of an operation. */
-interface Line {
+/** The flags that only operations have, besides those of their members. */
+type OperationFlags = FlagsOf<
+  typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.tenant & typeof FLAGS.archive
+>;
+
+interface OperationLine extends Line<OperationFlags> {
   readonly row: Operation;
-  readonly flags: GlobalFlags & OperationFlags & HolderFlags;
-  /** The environment with the values of the profile. */
-  readonly env: Environment;
 }
 
 /** Runs the operation of a command line. Resolves to the exit code. Checks what it can before it sends anything. */
 export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
-  const flags = typedFlags<OperationFlags & HolderFlags>(command);
-  const env = await withProfile(flags, process.env);
-  const line = { row, flags, env };
+  const line = { ...(await withProfile(typedLine<OperationFlags>(command))), row };
   const follow = wantsFollow(line, typed);
   const all = wantsAll(line, typed);
   if (all && follow) throw new Fault('usage', 'only one of --all and --follow can be given');
@@ -58,29 +48,28 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const input = await complete(id, row, typed);
     try {
       const calls = await lookUpNames(line, await assembleCalls(id, input));
-      for (const call of calls) await showRequest(call, shown, flags, env);
+      for (const call of calls) await showRequest(call, shown, line);
       return 0;
     } catch (error) {
-      return reportFailure(error, env, memberNamer(id, input));
+      return reportFailure(error, line.env, memberNamer(id, input));
     }
   }
 
   const view = viewOf(row, typed.members);
-  const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
+  const keyOut = row.cli.columns.includes('key') ? readFlags(FLAGS.keyOut, line).keyOut : undefined;
   if (row.cli.confirm !== undefined && row.cli.columns.includes('key')) refuseLostKey(line);
-  const print = many ? undefined : createPrinter(flags, env, view);
-  const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
-  const target = chooseTarget(flags, env);
+  const print = many ? undefined : createPrinter(line, view);
+  const listPrinter = many ? await createListPrinter(line, view, follow) : undefined;
+  const target = chooseTarget(line);
   const apiKey = await keyFor(line, target);
   // A form is long: ask for the passphrase first, and find out whether it is right.
-  const credential =
-    target.url === undefined && isForm(row, typed) ? await readCredential(target, flags, env) : undefined;
+  const credential = target.url === undefined && isForm(row, typed) ? await readCredential(target, line) : undefined;
   const input = await complete(id, row, typed);
   const calls = (await assembleCalls(id, input)).map((one) => ({ ...one, apiKey }));
   const [call] = calls;
   if (call === undefined) throw new TypeError('unreachable: no call');
   const nameMember = memberNamer(id, input);
-  const consequence = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes) ? undefined : row.cli.confirm;
+  const consequence = line.flags.yes ? undefined : row.cli.confirm;
   // Without a terminal, fail before the vault is opened.
   if (consequence !== undefined && !canPrompt()) await confirm(consequence, calls);
   const client = await openClient(line, target, apiKey, { all, many: many || calls.length > 1, credential });
@@ -88,7 +77,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   try {
     if (row.cli.several) {
       const { callEach } = await import('./call-each.ts');
-      return await callEach(client, { calls, ofApplications, consequence, nameMember });
+      return await callEach(client, calls, ofApplications, consequence, nameMember);
     }
     const named = ofApplications
       ? await (await import('./resolve-application.ts')).resolveApplication(client, call)
@@ -131,7 +120,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     });
     return 0;
   } catch (error) {
-    return reportFailure(error, env, nameMember);
+    return reportFailure(error, line.env, nameMember);
   } finally {
     await client.close();
   }
@@ -141,9 +130,9 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
  * Resolves to the API key of the calls; to undefined if there is none and the holder of the vault's key calls. Rejects
  * with the fault `usage` for a missing key, and for the flags of the holder with a key.
  */
-async function keyFor({ row, flags, env }: Line, target: Target): Promise<string | undefined> {
-  const apiKey =
-    row.cli.keyHolder && target.url === undefined ? await findApiKey(flags, env) : await readApiKey(flags, env);
+async function keyFor(line: OperationLine, target: Target): Promise<string | undefined> {
+  const { row, flags } = line;
+  const apiKey = row.cli.keyHolder && target.url === undefined ? await findApiKey(line) : await readApiKey(line);
   const flag = (['tenant', 'archive'] as const).find((name) => flags[name] !== undefined);
   if (!row.cli.keyHolder || flag === undefined || apiKey === undefined) return apiKey;
   throw new Fault('usage', `--${flag} works only without an API key, which reads the log of its own tenant`, {
@@ -151,7 +140,6 @@ async function keyFor({ row, flags, env }: Line, target: Target): Promise<string
   });
 }
 
-/** How a client is used. */
 interface Use {
   readonly all: boolean;
   readonly many: boolean;
@@ -160,23 +148,23 @@ interface Use {
 
 /** Opens the target: for the holder of the vault's key if there is no API key. */
 async function openClient(
-  { flags, env }: Line,
+  line: Line,
   target: Target,
   apiKey: string | undefined,
   { all, many, credential }: Use,
 ): Promise<Client> {
   if (apiKey !== undefined || target.url !== undefined) {
-    return openTarget(target, flags, env, many ? 'many' : 'one', { credential });
+    return openTarget(target, line, many ? 'many' : 'one', { credential });
   }
-  return (await import('./open-holder.ts')).openHolder(target, flags, env, all);
+  return (await import('./open-holder.ts')).openHolder(target, line, all);
 }
 
 /** Resolves to calls that name applications by their ids. Opens the vault only if a call has a name. */
-async function lookUpNames(line: Line, calls: readonly Call[]): Promise<readonly Call[]> {
+async function lookUpNames(line: OperationLine, calls: readonly Call[]): Promise<readonly Call[]> {
   if (!namesApplication(line.row)) return calls;
   const { mayNameApplication, resolveApplication } = await import('./resolve-application.ts');
   if (!calls.some(mayNameApplication)) return calls;
-  const target = chooseTarget(line.flags, line.env);
+  const target = chooseTarget(line);
   const apiKey = await keyFor(line, target);
   const client = await openClient(line, target, apiKey, { all: false, many: true });
   try {
@@ -214,12 +202,12 @@ function hintsFor({ cli: { hints = {} } }: Operation, { bodyText }: Reply, call:
 }
 
 /** Throws the fault `usage` if the output would leave out a key that replaces another one. */
-function refuseLostKey({ flags, env }: Line): void {
-  const { field, quiet } = partOf(flags, env);
-  const { columns } = flags;
+function refuseLostKey(line: Line): void {
+  const { field, quiet } = partOf(line);
+  const { columns } = line.flags;
   const isChosen = columns === undefined || columns.split(',').some((one) => one.trim() === 'key');
   const isShown = !quiet && (field === undefined || field === 'key') && isChosen;
-  if (isShown || flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) return;
+  if (isShown || readFlags(FLAGS.keyOut, line).keyOut !== undefined) return;
   const given = quiet ? '--quiet' : isChosen ? `--field ${field}` : `--columns ${columns}`;
   throw new Fault('usage', `${given} would leave out the new API key`, {
     hint: 'keep the key with --key-out FILE, or print it with --field key; the vault shows it only once',
@@ -241,68 +229,54 @@ export function warnOfGrants(bodyText = '{}'): void {
   }
 }
 
-/** Returns whether the only column of a result is a list of objects. */
-function isOnlyList(result: Operation['result'], [column = '', ...others]: readonly string[]): boolean {
-  return others.length === 0 && result?.properties?.[column]?.items?.type === 'object';
-}
-
 /** Returns the view of an operation's results, for the typed members. */
 export function viewOf(row: Operation, typed: CommandInput['members'] = {}): ResultView {
   const { result, cli } = row;
+  const [first = '', ...others] = cli.columns;
   const isArray = result?.type === 'array';
-  const list = isArray || Object.hasOwn(result?.properties ?? {}, 'pagination');
+  const isOnlyList = others.length === 0 && result?.properties?.[first]?.items?.type === 'object';
   return {
     schema: result,
-    list,
+    list: isArray || Object.hasOwn(result?.properties ?? {}, 'pagination'),
     columns: cli.columns,
     rest: true,
-    ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
-    ...(isOnlyList(result, cli.columns) && { nested: cli.columns[0] ?? '' }),
-    ...(cli.holdsTokens && { holdsTokens: true }),
-    ...(cli.exactTimes && { exactTimes: true }),
-    ...emptyNoteOf(row, typed),
+    idMember: isArray ? first : undefined,
+    nested: isOnlyList ? first : undefined,
+    holdsTokens: cli.holdsTokens,
+    exactTimes: cli.exactTimes,
+    emptyNote: emptyNoteOf(row, typed),
   };
 }
 
-function emptyNoteOf(row: Operation, typed: CommandInput['members']): Pick<ResultView, 'emptyNote'> {
+function emptyNoteOf(row: Operation, typed: CommandInput['members']): string | undefined {
   const { emptyNote, emptyHints = {}, flags = {} } = row.cli;
   // A poll for newer items needs no remark that there are none.
-  if (typed['after'] !== undefined) return {};
+  if (typed['after'] !== undefined) return undefined;
   const hints = Object.entries(emptyHints).filter(([member]) => typed[flags[member] ?? member] !== undefined);
-  const joined = memberFlags(row).find(
-    ({ part, repeatable, name }) =>
-      part === 'query' && repeatable && splitAny(typed[name] ?? []).length > (typed[name] ?? []).length,
-  );
+  const isJoined = ({ part, repeatable, name }: MemberFlag) =>
+    part === 'query' && repeatable && typed[name]?.some((text) => text.includes(','));
+  const joined = memberFlags(row).find(isJoined);
   const notes = [emptyNote, ...hints.map(([, hint]) => hint), joined && `repeat --${joined.name} for each value`];
   const given = notes.filter((note) => note !== undefined);
-  return given.length === 0
-    ? {}
-    : { emptyNote: [...(emptyNote === undefined ? ['no items'] : []), ...given].join('; ') };
+  if (given.length === 0) return undefined;
+  return [...(emptyNote === undefined ? ['no items'] : []), ...given].join('; ');
 }
-
-const splitAny = (texts: readonly string[]) => texts.flatMap((text) => text.split(','));
 
 /** Returns the form in which to show the request instead of sending it; undefined to send it. */
-function shownAs({ flags, env }: Line): 'curl' | 'dry-run' | undefined {
-  const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
-  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);
-  if (isOn('curl') && isOn('dryRun')) throw new Fault('usage', 'only one of --curl and --dry-run can be given');
-  if (isOn('curl')) return 'curl';
-  return isOn('dryRun') ? 'dry-run' : undefined;
+function shownAs({ flags: { curl, dryRun } }: OperationLine): 'curl' | 'dry-run' | undefined {
+  if (curl && dryRun) throw new Fault('usage', 'only one of --curl and --dry-run can be given');
+  if (curl) return 'curl';
+  return dryRun ? 'dry-run' : undefined;
 }
 
-function wantsAll({ row, flags, env }: Line, typed: CommandInput): boolean {
-  const isOn = typed.onlyName !== undefined || isSwitchedOn(flags.all, env, FLAGS.list.all);
+function wantsAll({ row, flags }: OperationLine, typed: CommandInput): boolean {
+  const isOn = typed.onlyName !== undefined || flags.all === true;
   return takesAll(row) && isOn && isAlone(allFlag(typed), ['page', 'start', 'wait'], typed);
 }
 
-function wantsFollow({ row, flags, env }: Line, typed: CommandInput): boolean {
+function wantsFollow({ row, flags }: OperationLine, typed: CommandInput): boolean {
   const takesFollow = row.query?.properties?.['wait'] !== undefined;
-  return (
-    takesFollow &&
-    isSwitchedOn(flags.follow, env, FLAGS.follow.follow) &&
-    isAlone('follow', ['page', 'wait', 'start'], typed)
-  );
+  return takesFollow && flags.follow === true && isAlone('follow', ['page', 'wait', 'start'], typed);
 }
 
 /** Returns the flag that makes a list print all pages. */

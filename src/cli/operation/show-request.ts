@@ -3,8 +3,7 @@ import { headerPrefixOf, requestOf } from '../../client/remote.ts';
 import { shellWord } from '../../client/shell-word.ts';
 import type { Call } from '../../contract/call.ts';
 import { Fault } from '../../core/fault.ts';
-import type { ExitCode } from '../exit/exit-codes.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../flags/global-flags.ts';
+import { FLAGS, type Line, readFlags } from '../flags/global-flags.ts';
 import { chooseTarget } from '../flags/target.ts';
 import { stripFromLines } from '../output/control-characters.ts';
 import { createPrinter } from '../output/print-result.ts';
@@ -13,32 +12,23 @@ import { isTerminal, writeOut } from '../output/standard-output.ts';
 import { isVaultNamed } from '../profiles/with-profile.ts';
 
 /** Shows a request instead of sending it. Needs neither a vault nor an API key, and shows no key. */
-export async function showRequest(
-  call: Call,
-  as: 'curl' | 'dry-run',
-  flags: GlobalFlags,
-  env: Environment,
-): Promise<ExitCode> {
-  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+export async function showRequest(call: Call, as: 'curl' | 'dry-run', line: Line): Promise<void> {
+  const { headerPrefix, caFile } = readFlags(FLAGS.daemon, line);
   if (as === 'curl') {
-    const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
-    const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix, caFile });
-    await writeOut(isTerminal() ? stripFromLines(text) : text);
-    return 0;
+    const text = curlCommand(call, { url: daemonUrl(line), headerPrefix, caFile });
+    return writeOut(isTerminal() ? stripFromLines(text) : text);
   }
   const { dryRun } = await import('../derive/dry-run.ts');
-  const print = createPrinter(flags, env, RESULT_VIEWS.dryRun);
-  await print(await dryRun(call, headerPrefix));
-  return 0;
+  const print = createPrinter(line, RESULT_VIEWS.dryRun);
+  return print(await dryRun(call, headerPrefix));
 }
 
 /** Returns the URL of the named daemon; undefined if a file or no vault is named. */
-function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
-  const isNamed = isVaultNamed(flags, env);
+function daemonUrl(line: Line): string | undefined {
   try {
-    return chooseTarget(flags, env).url;
+    return chooseTarget(line).url;
   } catch (error) {
-    if (isNamed || !(error instanceof Fault)) throw error;
+    if (isVaultNamed(line) || !(error instanceof Fault)) throw error;
     return undefined;
   }
 }

@@ -53,21 +53,14 @@ export function wrapToWidth(text: string, width: number): readonly string[] {
 
 /** Returns column widths that fit into `available` if possible. Shrinks the widest first, none below its `least`. */
 export function fitWidths(natural: readonly number[], available: number, least: readonly number[]): readonly number[] {
-  const widths = [...natural];
-  let excess = widths.reduce((sum, width) => sum + width, 0) - available;
-  while (excess > 0) {
-    const shrinkable = widths.filter((width, at) => width > (least[at] ?? 0));
-    if (shrinkable.length === 0) return widths;
-    const widest = Math.max(...shrinkable);
-    const equals = widths.flatMap((width, at) => (width === widest && width > (least[at] ?? 0) ? [at] : []));
-    const floors = equals.map((at) => least[at] ?? 0);
-    const runnerUp = Math.max(...floors, ...shrinkable.filter((width) => width < widest));
-    const step = Math.max(1, Math.min(widest - runnerUp, Math.ceil(excess / equals.length)));
-    for (const at of equals) {
-      const cut = Math.min(step, excess);
-      widths[at] = widest - cut;
-      excess -= cut;
-    }
+  const capped = (cap: number) => natural.map((width, at) => Math.min(width, Math.max(cap, least[at] ?? 0)));
+  const excess = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, -available);
+  let cap = Math.max(0, Math.min(available, Math.max(0, ...natural)));
+  while (cap > 0 && excess(capped(cap)) > 0) cap -= 1;
+  const widths = capped(cap);
+  // The last columns of the width of the cap get the rest, less than one for each.
+  for (let at = widths.length - 1; at >= 0; at -= 1) {
+    if (excess(widths) < 0 && widths[at] === cap && cap < (natural[at] ?? 0)) widths[at] = cap + 1;
   }
   return widths;
 }

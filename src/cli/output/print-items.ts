@@ -4,8 +4,6 @@ import { rawText, type Showing, withLineEnd } from './render-result.ts';
 import { type Format, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { selectField } from './select-field.ts';
 
-type TableModule = typeof import('./table.ts');
-
 /** Functions that return the text of a page of items and of the list's end. `isFirst` is true before any output. */
 interface ItemFormat {
   readonly page: (items: readonly Json[], isFirst: boolean) => string | Promise<string>;
@@ -45,7 +43,7 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
 const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   json: FORMATS.ndjson,
   table: (view, options, note) => {
-    let draw: ReturnType<TableModule['createEndlessTable']> | undefined;
+    let draw: ReturnType<typeof import('./table.ts').createEndlessTable> | undefined;
     return {
       async page(items) {
         draw ??= (await import('./table.ts')).createEndlessTable(view, options, note);
@@ -64,7 +62,7 @@ export type ItemPrinter = ReturnType<typeof createItemPrinter>;
  */
 export function createItemPrinter(
   view: ResultView,
-  showing: Showing & { readonly endless?: boolean },
+  showing: Showing,
   write: (text: string) => Promise<void>,
   note: (text: string) => void,
 ) {
@@ -88,11 +86,7 @@ export function createItemPrinter(
   };
 }
 
-function formatOf(
-  view: ResultView,
-  showing: Showing & { readonly endless?: boolean },
-  note: (text: string) => void,
-): ItemFormat {
+function formatOf(view: ResultView, showing: Showing, note: (text: string) => void): ItemFormat {
   const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, showing, note);

@@ -1,14 +1,7 @@
 import { Fault } from '../../core/fault.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { report } from '../exit/report-failure.ts';
-import {
-  type Environment,
-  FLAGS,
-  flagValue,
-  type GlobalFlags,
-  isSwitchedOn,
-  type KeyOutFlags,
-} from '../flags/global-flags.ts';
+import { type Environment, FLAGS, type Line, readFlags } from '../flags/global-flags.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
@@ -17,12 +10,12 @@ import { findUnknown, parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
 /**
- * Returns a function that prints a result in the form that the flags select, and then a remark about it on stderr. Throws the fault `usage` when no result
- * can satisfy the flags.
+ * Returns a function that prints a result in the form that the flags select, and then a remark about it on stderr.
+ * Throws the fault `usage` when no result can satisfy the flags.
  */
-export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView) {
-  const { field, showing, write, shown } = prepare(flags, env, view);
-  if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
+export function createPrinter(line: Line, view: ResultView) {
+  const { field, showing, write, shown } = prepare(line, view);
+  if (KEY_PATHS.has(field) && readFlags(FLAGS.keyOut, line).keyOut !== undefined) {
     const why = 'the key is written only to the file';
     throw new Fault('usage', `--key-out and --field cannot both select the key: ${why}`);
   }
@@ -31,7 +24,8 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
     const { text, note = field === undefined ? remark : undefined } = rendered;
     const key = keyOf(bodyText, view);
     const isShown = key !== undefined && text.includes(key);
-    if (isShown && isTerminal() && showing.format === 'table' && field === undefined) report(SHOWN_ONCE, KEEP_KEY);
+    if (isShown && isTerminal() && showing.format === 'table' && field === undefined)
+      report('the API key below is shown once', 'keep it in a file; --key-out FILE writes it into one');
     await write(text);
     if (note !== undefined) report(note);
     if (key !== undefined && !isShown) report('the API key was not printed; the vault shows it only once', LOST_KEY);
@@ -39,22 +33,18 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
 }
 
 /** Resolves to a printer for the items of a list. A field is a path in an item. Rejects as `createPrinter` throws. */
-export async function createListPrinter(
-  flags: GlobalFlags,
-  env: Environment,
-  view: ResultView,
-  endless = false,
-): Promise<ItemPrinter> {
+export async function createListPrinter(line: Line, view: ResultView, endless = false): Promise<ItemPrinter> {
   const items: ResultView = { ...view, list: false, schema: view.schema?.properties?.['data']?.items };
-  const { showing, write, shown } = prepare(flags, env, items);
+  const { showing, write, shown } = prepare(line, items);
   const { createItemPrinter } = await import('./print-items.ts');
   return createItemPrinter({ ...shown, list: view.list, schema: view.schema }, { ...showing, endless }, write, report);
 }
 
-function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
+function prepare(line: Line, view: ResultView) {
+  const { flags, env } = line;
   const toTerminal = isTerminal();
-  const { field, quiet } = partOf(flags, env);
-  const format = formatOf(flags, env, toTerminal);
+  const { field, quiet } = partOf(line);
+  const format = formatOf(line, toTerminal);
   const shown = flags.columns === undefined ? view : withColumns(view, flags.columns);
   const showing = {
     ...chooseShowing(format, field, quiet, view),
@@ -89,8 +79,9 @@ function withColumns(view: ResultView, typed: string): ResultView {
 }
 
 /** Returns the format of a result. A typed `--columns` overrides a format of the environment that has no columns. */
-function formatOf(flags: GlobalFlags, env: Environment, toTerminal: boolean): Format {
-  const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), toTerminal);
+function formatOf(line: Line, toTerminal: boolean): Format {
+  const { flags } = line;
+  const format = chooseFormat(readFlags(FLAGS.output, line).output, toTerminal);
   if (flags.columns === undefined || format === 'table' || format === 'csv') return format;
   if (flags.output === undefined) return 'table';
   throw new Fault('usage', `--columns works only with -o table and -o csv, not with -o ${format}`);
@@ -100,10 +91,9 @@ function formatOf(flags: GlobalFlags, env: Environment, toTerminal: boolean): Fo
  * Returns the requested part of a result: one field, or only ids. Typed flags override the environment: a typed
  * `--output` or `--field` also overrides VAULT_QUIET, and a typed `--columns` overrides VAULT_FIELD, too.
  */
-export function partOf(
-  flags: GlobalFlags,
-  env: Environment,
-): { readonly field: string | undefined; readonly quiet: boolean } {
+export function partOf(line: Line): { readonly field: string | undefined; readonly quiet: boolean } {
+  const { flags } = line;
+  const read = readFlags(FLAGS.output, line);
   if (flags.quiet && flags.output !== undefined) {
     throw new Fault('usage', 'only one of --quiet and --output can be given: --quiet prints one id a line');
   }
@@ -114,13 +104,9 @@ export function partOf(
   }
   if (flags.quiet) return { field: flags.field, quiet: true };
   const isFree = flags.field === undefined && flags.output === undefined;
-  const quiet = isFree && isSwitchedOn(flags.quiet, env, FLAGS.output.quiet);
-  return { field: flagValue(flags.field, env, FLAGS.output.field), quiet };
+  const quiet = isFree && read.quiet;
+  return { field: read.field, quiet };
 }
-
-const SHOWN_ONCE = 'the API key below is shown once';
-
-const KEEP_KEY = 'keep it in a file; --key-out FILE writes it into one';
 
 const LOST_KEY =
   'keep a key with --key-out FILE; `vault apps keys create NAME` or `vault tenant issue-key` creates another';

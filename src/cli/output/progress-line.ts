@@ -22,7 +22,6 @@ export function progressLine(
       const bar = '#'.repeat(filled) + '.'.repeat(WIDTH - filled);
       stream.write(`\r\u001b[K${label} [${bar}] ${print(done)} of ${print(total)}`);
     },
-    /** Clears the line. */
     end(): void {
       if (shownAt > 0) stream.write('\r\u001b[K');
     },

@@ -18,15 +18,15 @@ import {
 } from './result-view.ts';
 import { checkField, findUnknown, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
-/** The selected output of a result: one member, only ids, or the whole result in a format. */
-interface Selection {
+/** The selected output of a result, one member, only ids, or the whole result in a format, and how it looks. */
+export interface Showing extends RenderOptions {
   readonly format: Format;
   readonly field: readonly Step[] | undefined;
   readonly quiet: boolean;
+  readonly endless?: boolean;
 }
 
-/** The selected output, and how it looks. */
-export type Showing = Selection & RenderOptions;
+type Selection = Omit<Showing, keyof RenderOptions>;
 
 type Render = (bodyText: string, view: ResultView, options: RenderOptions) => Rendered | Promise<Rendered>;
 

@@ -15,19 +15,19 @@ export interface ResultView {
   /** Paths of the members that a table shows, in order. */
   readonly columns: readonly string[];
   /** Whether `--columns` names the columns: a table then shows each of them, even if it is empty. */
-  readonly areChosen?: boolean;
+  readonly areChosen?: boolean | undefined;
   /** Whether the table of a single result lists its other members below the columns. */
   readonly rest: boolean;
   /** The path of the identifying member, which `--quiet` prints. Default: `id`. */
-  readonly idMember?: string;
+  readonly idMember?: string | undefined;
   /** The member whose items a table and a CSV print: the only list of a single result. */
-  readonly nested?: string;
+  readonly nested?: string | undefined;
   /** Whether the result is a document with tokens at any depth, whose ids `--quiet` prints. */
-  readonly holdsTokens?: boolean;
+  readonly holdsTokens?: boolean | undefined;
   /** Whether a table shows times with seconds and their zone. */
-  readonly exactTimes?: boolean;
+  readonly exactTimes?: boolean | undefined;
   /** The remark on an empty list. */
-  readonly emptyNote?: string;
+  readonly emptyNote?: string | undefined;
 }
 
 /** A rendered result: text for stdout, and a remark for stderr. */

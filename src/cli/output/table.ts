@@ -25,13 +25,6 @@ const MIN_WIDTH = 10;
 
 type Line = readonly string[];
 
-/** The full widths of columns, whether each column must keep its full width, and the smallest widths of the others. */
-interface Sizes {
-  readonly natural: readonly number[];
-  readonly rigid: readonly boolean[];
-  readonly least: readonly number[];
-}
-
 /**
  * Returns a result as a table: a list with one line per item and without empty columns, a single result with one
  * line per value. Draws no rules, so that users can copy, cut and search the output. Times are local.
@@ -84,14 +77,8 @@ export function createEndlessTable(view: ResultView, options: RenderOptions, not
   };
 }
 
-/** The cells of a table, the head first, with the widths of the visible columns. A rigid column is never cut. */
-interface Layout {
-  readonly lines: readonly Line[];
-  readonly rigid: readonly boolean[];
-  readonly widths: readonly number[];
-}
-
-function layOut(items: readonly Json[], columns: readonly string[], view: ResultView, options: RenderOptions): Layout {
+/** Returns the cells of a table, the head first, with the widths of the visible columns. A rigid column is never cut. */
+function layOut(items: readonly Json[], columns: readonly string[], view: ResultView, options: RenderOptions) {
   const schemas = columns.map((column) => columnSchema(view, column));
   const rows = items.map((item) =>
     columns.map((column, at) =>
@@ -110,7 +97,7 @@ function layOut(items: readonly Json[], columns: readonly string[], view: Result
     const isShown = items.map((item) => isCard(cellValue(item, column)));
     return Math.max(MIN_WIDTH, ...rows.map((row, line) => (isShown[line] ? displayWidth(row[at] ?? '') : 0)));
   });
-  const widths = chooseWidths({ natural, rigid, least: cards }, options.width, view.areChosen ? columns.length : 1);
+  const widths = chooseWidths(natural, rigid, cards, options.width, view.areChosen ? columns.length : 1);
   return { lines, rigid, widths };
 }
 
@@ -128,9 +115,16 @@ function hiddenNote(columns: readonly string[], widths: readonly number[]): stri
 /**
  * Returns the widths of the visible columns. Hides columns from the right, down to `keep`. The first column, an id or a
  * name, keeps its width if that leaves two fifths of the line to the others. A column of ids or times is shown in full
- * width or hidden, and a card is not cut; columns that `keep` protects may be wider than the terminal.
+ * width or hidden, and a card is not cut; columns that `keep` protects may be wider than the terminal. `natural` are the
+ * full widths of the columns, `rigid` whether each must keep it, and `least` the smallest widths of the others.
  */
-function chooseWidths({ natural, rigid, least }: Sizes, width: number | undefined, keep: number): readonly number[] {
+function chooseWidths(
+  natural: readonly number[],
+  rigid: readonly boolean[],
+  least: readonly number[],
+  width: number | undefined,
+  keep: number,
+): readonly number[] {
   if (width === undefined) return natural;
   for (let count = natural.length; count > 1 && count >= keep; count -= 1) {
     const available = width - GAP.length * (count - 1);

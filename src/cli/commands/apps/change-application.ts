@@ -15,7 +15,7 @@ import type { ExitCode } from '../../exit/exit-codes.ts';
 import { accepted } from '../../exit/refused-reply.ts';
 import { report, reportProblem } from '../../exit/report-failure.ts';
 import { createTextReader } from '../../files/text-reader.ts';
-import { addFlags, FLAGS, typedFlags, VAULT_FLAGS } from '../../flags/global-flags.ts';
+import { addFlags, FLAGS, type Line, typedLine, VAULT_FLAGS } from '../../flags/global-flags.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { listOf, warnOfRemoved } from '../../operation/removed-rights.ts';
 import { resolveApplication } from '../../operation/resolve-application.ts';
@@ -129,7 +129,7 @@ function defineChange({ words, note, properties, flags, examples, change }: Chan
       ...(words[1] === 'edit' && { replacesRights }),
     },
   };
-  return (command, finish) => {
+  return (command) => {
     const readInput = defineMembers(command, row);
     command.optionsGroup('Options:');
     addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
@@ -137,7 +137,7 @@ function defineChange({ words, note, properties, flags, examples, change }: Chan
       'after',
       `\n${note}\nNeeds the permissions application:read and application:update.\n\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`,
     );
-    command.action(async () => finish(await changeApplication(row, change, readInput(), typedFlags(command))));
+    return () => changeApplication(row, change, readInput(), typedLine(command));
   };
 }
 
@@ -149,22 +149,22 @@ async function changeApplication(
   row: Operation,
   change: Change['change'],
   input: CommandInput,
-  flags: ReturnType<typeof typedFlags>,
+  typed: Line,
 ): Promise<ExitCode> {
-  const env = await withProfile(flags, process.env);
-  const print = createPrinter(flags, env, viewOf(UPDATE));
-  const target = chooseTarget(flags, env);
-  const apiKey = await readApiKey(flags, env);
+  const line = await withProfile(typed);
+  const print = createPrinter(line, viewOf(UPDATE));
+  const target = chooseTarget(line);
+  const apiKey = await readApiKey(line);
   const bodyFlags = memberFlags(row).filter((flag) => input.members[flag.name] !== undefined);
   const isEdit = row.cli.command[1] === 'edit';
-  const editor = isEdit && bodyFlags.length === 0 ? (await import('./edit-json.ts')).editorOf(env) : undefined;
+  const editor = isEdit && bodyFlags.length === 0 ? (await import('./edit-json.ts')).editorOf(line.env) : undefined;
   if (bodyFlags.length === 0 && editor === undefined) {
     const hint = `name a member, such as --${memberFlags(row)[0]?.name}${isEdit ? ', or set EDITOR' : ''}`;
     throw new Fault('usage', 'no member is given', { hint });
   }
   const given =
     editor === undefined ? objectOf(await bodyOfFlags(row, bodyFlags, input, createTextReader())) : undefined;
-  const client = await openTarget(target, flags, env, 'many');
+  const client = await openTarget(target, line, 'many');
   try {
     const read: Call = { operation: 'getApplication', apiKey, params: { id: input.arguments[0] ?? '' }, query: [] };
     const named = await resolveApplication(client, read);

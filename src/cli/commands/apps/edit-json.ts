@@ -11,7 +11,7 @@ import { stringifyJson } from '../../../core/json/stringify.ts';
 import { withoutOwnVariables } from '../../credential/key-command.ts';
 import { askYes, canPrompt } from '../../credential/prompt.ts';
 import { reasonOf } from '../../exit/error-reason.ts';
-import { END_SIGNALS, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../../exit/interrupt.ts';
+import { END_SIGNALS, type EndSignal, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
 import type { Environment } from '../../flags/global-flags.ts';
@@ -64,14 +64,11 @@ function parseEdited(text: string): JsonObject {
 async function runEditor(editor: string, file: string): Promise<void> {
   const [program = '', ...words] = editor.split(/\s+/);
   // A terminal sends Ctrl-C to this process, too, but only the editor handles it.
-  const handlers = END_SIGNALS.map((signal) => {
-    const handle = () => {
-      if (signal !== 'SIGINT') process.exit(SIGNAL_EXIT_CODES[signal]);
-    };
-    return [signal, handle] as const;
-  });
+  const handle = (signal: EndSignal) => {
+    if (signal !== 'SIGINT') process.exit(SIGNAL_EXIT_CODES[signal]);
+  };
   takeSignals();
-  for (const [signal, handle] of handlers) process.on(signal, handle);
+  for (const signal of END_SIGNALS) process.on(signal, handle);
   let child: ChildProcess;
   try {
     child = spawn(program, [...words, file], { env: withoutOwnVariables(), stdio: 'inherit' });
@@ -80,7 +77,7 @@ async function runEditor(editor: string, file: string): Promise<void> {
     const hint = 'set EDITOR to a program and its arguments, or name the members as flags';
     throw new Fault('usage', `the editor ${program} cannot be run (${reasonOf(cause)})`, { hint, cause });
   } finally {
-    for (const [signal, handle] of handlers) process.off(signal, handle);
+    for (const signal of END_SIGNALS) process.off(signal, handle);
     endAtSignals();
   }
   if (child.exitCode === 0) return;

@@ -41,14 +41,12 @@ export const defineAuditVerify = withAdmin({
   help: `
 Only --anchor detects missing entries at the end. \`vault doctor\` also compares every record with the audit.`,
   examples: ['vault audit verify --field ok', 'vault audit verify --archive audit-2025'],
-  async prepare({ read }) {
-    const { anchor } = read(FLAGS.anchor);
-    const { archive } = read(VERIFY_FLAGS);
-    return async (admin) => {
-      if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
-      if (anchor !== undefined) await admin.compareWithAnchor(anchor);
-      return admin.verifyAudit();
-    };
+  async work({ read }, open) {
+    const { anchor, archive } = read({ ...FLAGS.anchor, ...VERIFY_FLAGS });
+    const admin = await open();
+    if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
+    if (anchor !== undefined) await admin.compareWithAnchor(anchor);
+    return admin.verifyAudit();
   },
   exitCode: ({ first_bad: bad }: { readonly first_bad?: { readonly sequence: number; readonly what: string } }) => {
     if (bad === undefined) return 0;
@@ -66,7 +64,7 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
     'vault audit prune --before 400d --archive /mnt/archive/audit',
     'vault audit prune --before 2026-01-01 --archive audit-2025 --yes',
   ],
-  async prepare({ read }) {
+  async work({ read }, open) {
     const flags = read(PRUNE_FLAGS);
     const before = parseMoment('--before', flags.before);
     if (before === undefined) throw new Fault('usage', '--before (VAULT_PRUNE_BEFORE) must be given');
@@ -80,15 +78,12 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
       { read },
       `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,
     );
-    return async (admin) => {
-      await confirm();
-      const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
-      if (archive !== undefined) {
-        return { archive: path, entries: archive.entries, removed, sha256: archive.digest };
-      }
-      report(`no entry is older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`);
-      return { entries: 0, removed };
-    };
+    const admin = await open();
+    await confirm();
+    const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
+    if (archive !== undefined) return { archive: path, entries: archive.entries, removed, sha256: archive.digest };
+    report(`no entry is older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`);
+    return { entries: 0, removed };
   },
 });
 
@@ -97,26 +92,25 @@ export const defineAuditExport = withAdmin({
   flags: EXPORT_FLAGS,
   view: RESULT_VIEWS.auditExport,
   examples: ['vault audit export --out audit.ndjson', 'vault audit export --archive audit-1 --archive audit-2'],
-  async prepare({ flags, read }) {
+  async work({ flags, read }, open) {
     const values = read(EXPORT_FLAGS);
     const out = outputPath(values.out);
     const archives = archiveFiles(values.archive);
     if (out === undefined) requireLines(flags, 'use `vault audit list -o csv` for a table');
-    return async (admin) => {
-      if (out === undefined) {
-        for await (const line of exportedLines(admin, archives)) await writeOut(line);
-        return undefined;
+    const admin = await open();
+    if (out === undefined) {
+      for await (const line of exportedLines(admin, archives)) await writeOut(line);
+      return undefined;
+    }
+    let entries = 0;
+    const counted = async function* () {
+      for await (const line of exportedLines(admin, archives)) {
+        entries += 1;
+        yield line;
       }
-      let entries = 0;
-      const counted = async function* () {
-        for await (const line of exportedLines(admin, archives)) {
-          entries += 1;
-          yield line;
-        }
-      };
-      await writeWholeFile('--out', out, counted());
-      return { file: out, entries };
     };
+    await writeWholeFile('--out', out, counted());
+    return { file: out, entries };
   },
 });
 

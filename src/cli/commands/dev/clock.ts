@@ -61,11 +61,12 @@ function isoTime(typed: string): string {
 
 /** Reports a negative duration such as `-1h` as a step back, although commander parses it as an unknown flag. */
 function refusingStepBack(fact: string, define: Define): Define {
-  return (command, finish) => {
-    define(command, finish);
+  return (command) => {
+    const run = define(command);
     command.exitOverride((error) => {
       const isStepBack = error.code === 'commander.unknownOption' && /'-\d/.test(error.message);
       throw isStepBack ? new Fault('usage', fact, { hint: OTHER_WAYS }) : error;
     });
+    return run;
   };
 }

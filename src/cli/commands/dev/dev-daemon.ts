@@ -6,7 +6,7 @@ import { Fault } from '../../../core/fault.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
 import { report, reportProblem } from '../../exit/report-failure.ts';
-import { FLAGS, type FlagRows, flagValue } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagRows, type Line, readFlags } from '../../flags/global-flags.ts';
 import { daemonAt } from '../../flags/target.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
 import { type CommandLine, type Printing, printing } from '../printing.ts';
@@ -51,13 +51,13 @@ export function onDevDaemon({ names, ask, follow, ...row }: DevCommand): Define 
  * `usage` and `hint` when the daemon runs without `--dev`.
  */
 export async function openDevDaemon(
-  { flags, env }: Pick<CommandLine, 'flags' | 'env'>,
+  line: Line,
   url: string,
   names: Readonly<Record<string, string>> = {},
   hint = 'start one: `vault serve --dev --ready-file ready.json`',
 ): Promise<Send> {
-  const apiKey = await readApiKey(flags, env);
-  const options = await daemonAt(url, flags, env);
+  const apiKey = await readApiKey(line);
+  const options = await daemonAt(url, line);
   return async (asked) => {
     const reply = await sendToDev(options, { ...asked, apiKey });
     return reply.status < 400 ? (reply.bodyText ?? '') : refuse(reply, names, hint);
@@ -65,9 +65,9 @@ export async function openDevDaemon(
 }
 
 /** Returns the URL of the daemon; a typed flag overrides the environment. Throws `usage` for none or a `--file`. */
-function urlOf({ flags, env }: CommandLine): string {
-  const isOther = (flags.file ?? flags.store) !== undefined;
-  const url = isOther ? undefined : flagValue(flags.url, env, FLAGS.daemon.url);
+function urlOf(line: Line): string {
+  const isOther = (line.flags.file ?? line.flags.store) !== undefined;
+  const url = isOther ? undefined : readFlags(FLAGS.daemon, line).url;
   if (url !== undefined) return url;
   throw new Fault('usage', 'this command needs a running `vault serve --dev`', {
     hint: 'set --url (VAULT_URL), or `eval "$(vault env --ready-file FILE --as management)"`',

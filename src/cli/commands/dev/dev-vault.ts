@@ -47,13 +47,6 @@ export interface DevVault {
 /** An open vault and its keys. */
 type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
 
-/** The parameters for opening the vault again after a reset or after loading a snapshot. */
-interface Reopening {
-  readonly file: string;
-  readonly credential: () => Promise<Credential>;
-  readonly settings: VaultSettings & { readonly clock: MovableClock };
-}
-
 /** Creates a vault that is removed when it is closed or the process exits. Never writes its key to disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = makeTemporaryFolder('dev');
@@ -67,7 +60,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   // Close it before the copy: reading the file drops SQLite's locks in this process.
   await made.vault.close();
   await copyFile(file, start);
-  const { reopen, vault, during, ...controls } = await controlled(undefined, { file, credential, settings: all });
+  const { reopen, vault, during, ...controls } = await controlled(file, credential, all);
   const close = async () => {
     await vault.close();
     keep();
@@ -93,11 +86,17 @@ export async function keptDevVault(file: string, settings: VaultSettings): Promi
   const all = { ...settings, clock: movableClock() };
   const made = await keptVault(file, all);
   const credential = () => readKeyFile(keyFileBeside(file));
-  const { reopen: _none, during, ...controls } = await controlled(made.vault, { file, credential, settings: all });
+  const { reopen: _none, during, ...controls } = await controlled(file, credential, all, made.vault);
   return { ...controls, keys: made.keys, holder: holderCommands(file, credential, during) };
 }
 
-async function controlled(first: Vault | undefined, { file, credential, settings }: Reopening) {
+/** Returns the vault, `first` or opened, and the functions that open it again after a reset or after loading a snapshot. */
+async function controlled(
+  file: string,
+  credential: () => Promise<Credential>,
+  settings: VaultSettings & { readonly clock: MovableClock },
+  first?: Vault,
+) {
   const [{ openFileVault }, { resettableVault }] = await Promise.all([
     import('../../../vault/vault.ts'),
     import('../../../vault/resettable.ts'),

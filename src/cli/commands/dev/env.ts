@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
-import { type Environment, FLAGS, type FlagValues, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
+import { type Environment, FLAGS, type FlagValues, flag, type Line, oneShot } from '../../flags/global-flags.ts';
 import { parseChoice } from '../../flags/quantities.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
@@ -48,10 +48,11 @@ export const defineEnv = subcommand({
     'vault env --profile staging --shell fish | source',
     'vault env --ready-file ready.json --github',
   ],
-  async run({ flags, env, read }) {
-    const values = read(ENV_FLAGS);
+  async run(line) {
+    const { env } = line;
+    const values = line.read(ENV_FLAGS);
     const shell = SHELLS[parseChoice('--shell', values.shell ?? 'sh', SHELL_NAMES)];
-    const variables = await variablesFor(flags, values, env);
+    const variables = await variablesFor(line, values);
     if (values.github) {
       await setForJob(variables, env);
       return 0;
@@ -90,9 +91,8 @@ function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment)
 }
 
 async function variablesFor(
-  flags: GlobalFlags,
+  { flags, env }: Line,
   values: FlagValues<typeof ENV_FLAGS>,
-  env: Environment,
 ): Promise<Readonly<Record<string, string>>> {
   const as = values.as === undefined ? undefined : parseChoice('--as', values.as, KEY_NAMES);
   if ('readyFile' in flags && flags.profile !== undefined) {
@@ -101,10 +101,8 @@ async function variablesFor(
   if (flags.profile === undefined && values.readyFile !== undefined) return variablesOfDaemon(values.readyFile, as);
   if (as !== undefined) throw new Fault('usage', '--as needs --ready-file (VAULT_READY_FILE)');
   // Read only the variables of the profile, because the shell already has the others.
-  const filled = await withProfile(flags, {
-    VAULT_PROFILE: env['VAULT_PROFILE'],
-    VAULT_CONFIG_DIR: env['VAULT_CONFIG_DIR'],
-  });
+  const { VAULT_PROFILE, VAULT_CONFIG_DIR } = env;
+  const { env: filled } = await withProfile<Line>({ flags, env: { VAULT_PROFILE, VAULT_CONFIG_DIR } });
   const variables = Object.values(PROFILE_VARIABLES).flatMap((name) =>
     filled[name] === undefined ? [] : [[name, filled[name]] as const],
   );

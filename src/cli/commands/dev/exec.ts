@@ -62,7 +62,7 @@ const SELECTING: ReadonlySet<string> = new Set([
   ...['VAULT_FILE', 'VAULT_PROFILE', 'VAULT_DEV_FILE', 'VAULT_READY_FILE', 'VAULT_TENANT_ID'],
 ]);
 
-function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly<Record<string, string>> {
+function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Environment {
   const inherited = Object.entries(env).filter(([name]) => !SELECTING.has(name));
   const own = {
     ...(Object.keys(ids).length > 0 && Object.fromEntries(seededVariables(ids))),
@@ -72,8 +72,7 @@ function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly
     // Not VAULT_TENANT_ID: commands on a vault file read it as `--tenant`.
     VAULT_DEV_TENANT_ID: keys.tenant_id,
   };
-  const known = inherited.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
-  return { ...Object.fromEntries(known), ...own };
+  return { ...Object.fromEntries(inherited), ...own };
 }
 
 /**
@@ -92,7 +91,7 @@ function createChildRunner() {
       else if (signal !== 'SIGINT' || process.stdin.isTTY !== true) kill(signal);
     });
   }
-  return async ([command, ...more]: readonly string[], env: Readonly<Record<string, string>>) => {
+  return async ([command, ...more]: readonly string[], env: Environment) => {
     if (command === undefined) throw new Error('unreachable: no command');
     // execa can find and start npm.cmd on Windows.
     const { execa } = await import('execa');

@@ -8,7 +8,7 @@ import { keyFileBeside, namedCredential, readCredential } from '../../credential
 import { reasonOf } from '../../exit/error-reason.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath, outputPath } from '../../files/output-path.ts';
-import { type Environment, FLAGS, flag, type GlobalFlags, oneShot } from '../../flags/global-flags.ts';
+import { FLAGS, flag, type GlobalFlags, type Line, oneShot } from '../../flags/global-flags.ts';
 import { parseWhole } from '../../flags/quantities.ts';
 import { chooseFile } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -22,8 +22,6 @@ const BACKUP_FLAGS = {
   keep: flag('--keep <n>', 'name the backup by its time in the folder OUT; keep the last n of this vault'),
   verify: oneShot('--verify', 'check the backup OUT as `vault doctor` does; copy nothing'),
 };
-
-const MAX_KEPT = 9999;
 
 const BACKUP_HELP = `
 Daemons may serve the file meanwhile. The copy is checked as \`vault doctor\` does before it gets its name. The same keys
@@ -51,19 +49,17 @@ export const defineBackup = printing({
 });
 
 async function backUpOrVerify(line: CommandLine): Promise<object | undefined> {
-  const { flags, env, read } = line;
   const [out = ''] = line.words;
-  const { keep: asked, verify } = read(BACKUP_FLAGS);
+  const { keep: asked, verify } = line.read(BACKUP_FLAGS);
   if (verify) {
     if (asked !== undefined) throw new Fault('usage', 'only one of --keep and --verify can be given');
     return verifyBackup(filePath('<out>', out), line);
   }
-  const keep =
-    asked === undefined ? undefined : parseWhole(asked, 1, MAX_KEPT, '--keep must be a number from 1 to 9999');
+  const keep = asked === undefined ? undefined : parseWhole(asked, 1, 9999, '--keep must be a number from 1 to 9999');
   if (keep !== undefined) filePath('--keep', out, 'name a folder for the backups');
-  else if (outputPath(out) === undefined) requireStream(flags);
-  const from = chooseFile(flags, env);
-  const opened = { file: from, credential: await readCredential({ file: from }, flags, env) };
+  else if (outputPath(out) === undefined) requireStream(line.flags);
+  const file = chooseFile(line);
+  const opened = { file, credential: await readCredential({ file }, line) };
   const made =
     keep !== undefined
       ? await backUpByTime(opened, out, keep)
@@ -123,14 +119,10 @@ function backUpToOutput(opened: FileHolderOptions): Promise<undefined> {
 }
 
 /** Checks a backup as `vault doctor` checks a vault. */
-async function verifyBackup(backup: string, { flags, env }: CommandLine): Promise<Checked> {
+async function verifyBackup(backup: string, line: CommandLine): Promise<Checked> {
   requireBackup(backup);
-  const credential = await readBackupCredential(
-    backup,
-    chooseFile(flags, { ...env, VAULT_URL: undefined }),
-    flags,
-    env,
-  );
+  const file = chooseFile({ ...line, env: { ...line.env, VAULT_URL: undefined } });
+  const credential = await readBackupCredential(backup, file, line);
   const check = (file: string) => checkAndReport({ file, credential });
   const { isSafeToRead } = await import('../../../vault/admin.ts');
   return check(backup).catch(async (error: unknown) => {
@@ -172,14 +164,9 @@ function requireBackup(backup: string): void {
 }
 
 /** Resolves to the credential of a backup. The default key file may be beside the vault or beside the backup. */
-async function readBackupCredential(
-  backup: string,
-  file: string,
-  flags: GlobalFlags,
-  env: Environment,
-): Promise<Credential> {
-  const isBeside = existsSync(keyFileBeside(file)) && namedCredential(flags, env).keyCommand === undefined;
-  return readCredential({ file: isBeside ? file : backup }, flags, env);
+async function readBackupCredential(backup: string, file: string, line: Line): Promise<Credential> {
+  const isBeside = existsSync(keyFileBeside(file)) && namedCredential(line).keyCommand === undefined;
+  return readCredential({ file: isBeside ? file : backup }, line);
 }
 
 const RESTORE_FLAGS = { moveAside: flag('--move-aside', 'rename an existing file, with its log, to FILE.aside-TIME') };
@@ -192,13 +179,14 @@ export const defineRestore = printing({
   help: `
 No file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes; no daemon may have it open. Also remove the --anchor file.`,
   examples: ['vault restore monday.db --file vault.db --key-file vault.db.key'],
-  async work({ flags, env, read, words: [backup = ''] }) {
-    const file = filePath('--file', chooseFile(flags, env));
+  async work(line) {
+    const [backup = ''] = line.words;
+    const file = filePath('--file', chooseFile(line));
     requireBackup(backup);
-    const credential = await readBackupCredential(backup, file, flags, env);
+    const credential = await readBackupCredential(backup, file, line);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const progress = copyProgress();
-    const copy = { from: backup, to: file, credential, ...read(RESTORE_FLAGS) };
+    const copy = { from: backup, to: file, credential, ...line.read(RESTORE_FLAGS) };
     const { checked } = await restoreVault(copy, progress).finally(progress.end);
     return { file, checked };
   },

@@ -14,9 +14,10 @@ export const defineCompact = onFile(
     view: RESULT_VIEWS.compact,
     help: HELP,
     examples: ['vault compact', 'vault compact --file vault.db --field bytes_after'],
-    prepare: async () => async (opened) => {
-      const { checked, ...sizes } = await compactWithProgress(opened);
-      return { file: opened.file, ...sizes, checked };
+    async work(_line, open) {
+      const opened = await open();
+      const { checked, bytes_before, bytes_after } = await compactWithProgress(opened);
+      return { file: opened.file, bytes_before, bytes_after, checked };
     },
   },
   'stop the daemons, then return the free space of a database with `vacuumdb --full`',
@@ -26,7 +27,5 @@ export const defineCompact = onFile(
 export async function compactWithProgress({ file, credential }: FileHolderOptions) {
   const { compactVault } = await import('../../../vault/admin.ts');
   const progress = copyProgress();
-  const compacted = compactVault({ file, credential }, progress).finally(progress.end);
-  const { bytes_before, bytes_after, checked } = await compacted;
-  return { bytes_before, bytes_after, checked };
+  return compactVault({ file, credential }, progress).finally(progress.end);
 }

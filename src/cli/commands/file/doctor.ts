@@ -15,10 +15,10 @@ export const defineDoctor = onVault<Checked>({
   flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...FLAGS.archive },
   view: RESULT_VIEWS.doctor,
   examples: ['vault doctor', 'vault doctor --file vault.db --field ok'],
-  async prepare({ read }) {
-    const { anchor } = read(FLAGS.anchor);
-    const archives = archiveFiles(read(FLAGS.archive).archive);
-    return (opened) => checkAndReport({ ...opened, anchor, archives });
+  async work({ read }, open) {
+    const { anchor, archive } = read({ ...FLAGS.anchor, ...FLAGS.archive });
+    const archives = archiveFiles(archive);
+    return checkAndReport({ ...(await open()), anchor, archives });
   },
   exitCode: (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
 });

@@ -63,7 +63,7 @@ key: --key-file, --key-command or --passphrase-file.`,
 async function init(line: CommandLine): Promise<string> {
   const { tenant: tenantName = 'default', grant, weakPassphrase, ...flags } = line.read(INIT_FLAGS);
   const options = { tenantName, weakPassphrase, label: checkLabel(flags.label) };
-  const location = chooseOwnLocation(line.flags, line.env);
+  const location = chooseOwnLocation(line);
   checkTenantName('--tenant', tenantName);
   if (location.store !== undefined) return initStore(line, location.store, { ...options, grant });
   if ('grant' in line.flags) throw new Fault('usage', '--grant needs --store');
@@ -76,7 +76,7 @@ async function init(line: CommandLine): Promise<string> {
     const { createVault } = await import('../../../vault/vault.ts');
     const { vault, tenant, application } = await createVault({ file, credential, ...options });
     await vault.close();
-    const keyFile = credential.kind === 'key_file' ? adjacentKeyFile(file, line.flags, line.env) : undefined;
+    const keyFile = credential.kind === 'key_file' ? adjacentKeyFile(file, line) : undefined;
     if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
     if (canPrompt()) for (const note of initNotes(madeBy(line, file, credential))) report(...note);
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
@@ -94,7 +94,7 @@ async function initStore(
   options: Omit<CreateStoreVaultOptions, 'store' | 'credential'>,
 ): Promise<string> {
   const { createStoreVault, hasVault } = await import('../../../vault/store-vault.ts');
-  if (Object.keys(namedCredential(line.flags, line.env)).length === 0)
+  if (Object.keys(namedCredential(line)).length === 0)
     throw new Fault('credential_missing', 'a database has no default key file');
   if (await hasVault(store)) {
     throw new Fault('conflict', `${store.url.shown} holds a vault in this schema`, {
@@ -121,7 +121,7 @@ async function initStore(
 export type MadeVault = ReturnType<typeof madeBy>;
 
 function madeBy(line: CommandLine, file: string, { kind }: Credential) {
-  const { keyCommand, keyFile = keyFileBeside(file) } = namedCredential(line.flags, line.env);
+  const { keyCommand, keyFile = keyFileBeside(file) } = namedCredential(line);
   const isFile = kind === 'key_file' && keyCommand === undefined;
   return { file, keyFile: isFile ? keyFile : undefined, keyCommand, keyOut: line.read(FLAGS.keyOut).keyOut };
 }
@@ -130,14 +130,14 @@ function madeBy(line: CommandLine, file: string, { kind }: Credential) {
  * Resolves to the named credential. Without one, prompts for a passphrase on a terminal. For a file, creates a key file
  * if there is no terminal or the passphrase is empty.
  */
-async function newCredential({ flags, env }: CommandLine, allowWeak: boolean, file?: string): Promise<NewCredential> {
-  const named = namedCredential(flags, env);
+async function newCredential(line: CommandLine, allowWeak: boolean, file?: string): Promise<NewCredential> {
+  const named = namedCredential(line);
   const provided = await provideNamed(named, '--');
   if (provided !== undefined) return provided;
-  if (file === undefined) return askNewCredential('Passphrase', { allowWeak });
+  if (file === undefined) return askNewCredential('Passphrase', allowWeak);
   if (!canPrompt()) return makeKeyFileBeside(file);
-  const ifEmpty = named.passphraseFile === undefined && { ifEmpty: `the key file ${keyFileBeside(file)}` };
-  const passphrase = await askNewPassphrase('Passphrase', { allowWeak, ...ifEmpty });
+  const ifEmpty = named.passphraseFile === undefined ? `the key file ${keyFileBeside(file)}` : undefined;
+  const passphrase = await askNewPassphrase('Passphrase', allowWeak, ifEmpty);
   return passphrase === '' ? makeKeyFileBeside(file) : keptCredential({ kind: 'passphrase', passphrase });
 }
 

@@ -38,12 +38,11 @@ export const defineMove = printing({
 });
 
 async function move(line: CommandLine) {
-  const { flags, env } = line;
   const { keepSource, verify, abort, grant, ...named } = line.read(MOVE_FLAGS);
   const from = requireLocation('--from', named.from, line);
   const to = requireLocation('--to', named.to, line);
   if (verify !== undefined && verify !== 'full') throw new Fault('usage', '--verify must be full');
-  if (grant !== undefined && to.store === undefined && 'grant' in flags) {
+  if (grant !== undefined && to.store === undefined && 'grant' in line.flags) {
     throw new Fault('usage', '--grant needs a database in --to');
   }
   const shown = { from: shownAs(from), to: shownAs(to) };
@@ -59,7 +58,7 @@ async function move(line: CommandLine) {
   const moved = await moveVault(
     { from, to, ...(to.store !== undefined && { grant }) },
     {
-      readCredential: () => readCredential(from, flags, env),
+      readCredential: () => readCredential(from, line),
       keepSource,
       full: verify === 'full',
       copying: copying.show,
@@ -84,18 +83,18 @@ function nextStep(from: VaultLocation, to: VaultLocation, isCopy: boolean, opens
 
 /** Returns the flag that names the key; nothing for a variable, which still applies, and for a prompt. */
 function credentialWords(from: VaultLocation, { flags, env }: CommandLine): string {
-  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, {});
+  const { keyFile, keyCommand, passphraseFile } = namedCredential({ flags, env: {} });
   // The arguments of the program may be secret.
   if (keyCommand !== undefined) return ` --key-command '…'`;
   if (passphraseFile !== undefined) return ` --passphrase-file ${shellWord(passphraseFile)}`;
   if (keyFile !== undefined) return ` --key-file ${shellWord(keyFile)}`;
-  if (from.file === undefined || Object.keys(namedCredential({}, env)).length > 0) return '';
+  if (from.file === undefined || Object.keys(namedCredential({ flags: {}, env })).length > 0) return '';
   const beside = keyFileBeside(from.file);
   return existsSync(beside) ? ` --key-file ${shellWord(beside)}` : '';
 }
 
-function requireLocation(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultLocation {
-  if (text !== undefined) return parseLocation(text, flags, env);
+function requireLocation(flag: string, text: string | undefined, line: CommandLine): VaultLocation {
+  if (text !== undefined) return parseLocation(text, line);
   throw new Fault('usage', `${flag} is required`, {
     hint: 'name a file, or a database: postgres://user@host/database',
   });

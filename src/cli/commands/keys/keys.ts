@@ -43,9 +43,9 @@ export const defineKeysList = withAdmin({
   help: `
 With --tenants, \`stale\` counts the records that an unfinished rotation has left. \`vault keys rotate\` finishes the rotation.`,
   examples: ['vault keys list', 'vault keys list --tenants'],
-  async prepare({ read }) {
-    if (read(LIST_FLAGS).tenants) return (admin) => admin.status();
-    return async (admin) => ({ data: await admin.slots() });
+  async work({ read }, open) {
+    const admin = await open();
+    return read(LIST_FLAGS).tenants ? admin.status() : { data: await admin.slots() };
   },
   exitCode: damagedExitCode,
 });
@@ -59,21 +59,20 @@ export const defineKeysAdd = withAdmin({
     "vault keys add --new-key-command 'pass show vault'",
     'vault keys add --passphrase-file old.txt --new-passphrase-file new.txt',
   ],
-  async prepare({ read }) {
+  async work({ read }, open) {
     const values = read(ADD_FLAGS);
     const label = checkLabel(values.label);
-    return async (admin) => {
-      const { credential, removeKeyFile } = await newCredential(values);
-      try {
-        return await admin.addSlot(credential, { allowWeak: values.weakPassphrase, label });
-      } catch (error) {
-        // Keep the key file if it opens the vault: another command may have added it. Skip this check for a passphrase:
-        // it has no key file, and the check would repeat the key derivation of every slot.
-        const isFile = credential.kind === 'key_file';
-        if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await removeKeyFile();
-        throw error;
-      }
-    };
+    const admin = await open();
+    const { credential, removeKeyFile } = await newCredential(values);
+    try {
+      return await admin.addSlot(credential, { allowWeak: values.weakPassphrase, label });
+    } catch (error) {
+      // Keep the key file if it opens the vault: another command may have added it. Skip this check for a passphrase:
+      // it has no key file, and the check would repeat the key derivation of every slot.
+      const isFile = credential.kind === 'key_file';
+      if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await removeKeyFile();
+      throw error;
+    }
   },
 });
 
@@ -85,14 +84,13 @@ export const defineKeysRemove = withAdmin({
   help: `
 The removed key still opens backups and older copies. \`vault keys rotate --master\` creates new keys for the vault.`,
   examples: ['vault keys remove --slot 1', 'vault keys remove --label lost-laptop'],
-  async prepare(line) {
+  async work(line, open) {
     const named = namedSlot(line);
     const shown = typeof named === 'number' ? named : `"${named}"`;
     const confirm = await confirmation(line, `The key of slot ${shown} will no longer open this vault.`);
-    return async (admin) => {
-      await confirm();
-      return admin.removeSlot(named);
-    };
+    const admin = await open();
+    await confirm();
+    return admin.removeSlot(named);
   },
 });
 
@@ -132,7 +130,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
       hint: 'set --new-key-file (VAULT_NEW_KEY_FILE), --new-key-command (VAULT_NEW_KEY_COMMAND) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
-  return askNewCredential('New passphrase', { allowWeak: values.weakPassphrase });
+  return askNewCredential('New passphrase', values.weakPassphrase);
 }
 
 const ROTATE_FLAGS = {
@@ -158,29 +156,28 @@ export const defineKeysRotate = withAdmin({
   view: RESULT_VIEWS.keysRotate,
   help: ROTATE_HELP,
   examples: ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
-  async prepare(line) {
+  async work(line, open) {
     const { tenant, master, indexes } = line.read(ROTATE_FLAGS);
-    return async (admin, opened) => {
-      // A new master key is wrapped for the given credential, so this makes a new slot.
-      if (master && isUniform(opened.credential)) {
-        throw new Fault('usage', '--master: the key that opens this vault is 32 equal bytes', {
-          hint: 'add another with `vault keys add --new-key-file FILE`, then rotate with `--key-file FILE`',
-        });
-      }
-      // Read the folder first: a failure after the rotation would hide its result.
-      const snapshots = await countSnapshots(opened);
-      const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
-      const losses = [
-        ...(others.length > 0 ? [lostSlots(others)] : []),
-        ...(indexes ? ['All fingerprints change. Fingerprints that clients stored no longer match.'] : []),
-      ];
-      if (losses.length > 0) await confirmed(line, losses.join(' '));
-      const progress = progressLine('resealing');
-      const result = await admin.rotate({ tenantId: tenant, master, indexes }, progress.show).finally(progress.end);
-      if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
-      if (snapshots > 0) reportSnapshots(snapshots);
-      return result;
-    };
+    const admin = await open();
+    // A new master key is wrapped for the given credential, so this makes a new slot.
+    if (master && isUniform(admin.opening.credential)) {
+      throw new Fault('usage', '--master: the key that opens this vault is 32 equal bytes', {
+        hint: 'add another with `vault keys add --new-key-file FILE`, then rotate with `--key-file FILE`',
+      });
+    }
+    // Read the folder first: a failure after the rotation would hide its result.
+    const snapshots = await countSnapshots(admin.opening);
+    const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
+    const losses = [
+      ...(others.length > 0 ? [lostSlots(others)] : []),
+      ...(indexes ? ['All fingerprints change. Fingerprints that clients stored no longer match.'] : []),
+    ];
+    if (losses.length > 0) await confirmed(line, losses.join(' '));
+    const progress = progressLine('resealing');
+    const result = await admin.rotate({ tenantId: tenant, master, indexes }, progress.show).finally(progress.end);
+    if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
+    if (snapshots > 0) reportSnapshots(snapshots);
+    return result;
   },
   exitCode: damagedExitCode,
 });

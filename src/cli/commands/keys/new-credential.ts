@@ -95,20 +95,12 @@ export function keptCredential(credential: Credential): NewCredential {
   return { credential, removeKeyFile: async () => undefined };
 }
 
-/** How to ask for a new passphrase. */
-interface NewPassphrase {
-  readonly allowWeak: boolean;
-  /** The meaning of an empty answer, for the question. By default, an empty answer is too weak. */
-  readonly ifEmpty?: string;
-}
-
 /**
  * Prompts for a new passphrase and to repeat it, three times at most. The question shows the rule. Reports the strength on
- * stderr. Resolves to an empty text only with `ifEmpty`. Rejects with the faults `weak_passphrase` and, when the two
+ * stderr. Resolves to an empty text only with `ifEmpty`, its meaning for the question. Rejects with the faults `weak_passphrase` and, when the two
  * differ, `usage`.
  */
-export async function askNewPassphrase(question: string, how: NewPassphrase): Promise<string> {
-  const { allowWeak, ifEmpty } = how;
+export async function askNewPassphrase(question: string, allowWeak: boolean, ifEmpty?: string): Promise<string> {
   const { checkNewPassphrase, PASSPHRASE_RULE } = await import('../../../vault/admin.ts');
   const notes = [
     ...(allowWeak ? [] : [PASSPHRASE_RULE]),
@@ -126,8 +118,8 @@ export async function askNewPassphrase(question: string, how: NewPassphrase): Pr
 }
 
 /** Prompts as `askNewPassphrase` does. Resolves to the credential. */
-export async function askNewCredential(question: string, how: NewPassphrase): Promise<NewCredential> {
-  return keptCredential({ kind: 'passphrase', passphrase: await askNewPassphrase(question, how) });
+export async function askNewCredential(question: string, allowWeak: boolean): Promise<NewCredential> {
+  return keptCredential({ kind: 'passphrase', passphrase: await askNewPassphrase(question, allowWeak) });
 }
 
 export const LABEL_FLAGS = {

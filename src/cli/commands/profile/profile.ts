@@ -5,7 +5,7 @@ import type { StoreLocation } from '../../../vault/location.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../credential/prompt.ts';
 import { checkApiKey, namedCredential } from '../../credential/read-credential.ts';
 import { createTextReader } from '../../files/text-reader.ts';
-import { type Environment, FLAGS, type FlagsOf, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagsOf, flag, type Line, readFlags } from '../../flags/global-flags.ts';
 import { parseChoice } from '../../flags/quantities.ts';
 import { chooseTarget } from '../../flags/target.ts';
 import { FORMATS } from '../../output/result-view.ts';
@@ -14,18 +14,17 @@ import type { Profile } from '../../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
 import { type CommandLine, confirmed, type Printing, printing } from '../printing.ts';
 
-const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from standard input and save it') };
-
-const OUTPUT_FLAGS = {
+const ADD_FLAGS = {
+  apiKey: flag('--api-key <->', 'read the API key from standard input and save it'),
   defaultOutput: flag('--default-output <format>', 'the --output of commands that use the profile'),
 };
 
-type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS & typeof OUTPUT_FLAGS>;
+type AddLine = Line<FlagsOf<typeof ADD_FLAGS>>;
 
 /** `vault profile add`: saves a vault and its credentials under a name. Reads missing flags from the environment. */
 export const defineProfileAdd = onProfiles({
   args: { '<name>': 'the name of the new profile' },
-  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS, ...OUTPUT_FLAGS },
+  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...ADD_FLAGS },
   help: `
 A profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.`,
   examples: [
@@ -33,9 +32,9 @@ A profile stores paths, not the contents of the files. On a terminal, the comman
     'vault profile add local --file vault.db --api-key-file backend.key',
     'vault profile add ci --url https://vault.test:8484 --default-output json',
   ],
-  async run(store, name, { flags }) {
+  async run(store, name, line) {
     await store.checkFree(name);
-    await store.add(name, await readProfile(flags, process.env));
+    await store.add(name, await readProfile(line));
     return shown(store, name);
   },
 });
@@ -92,24 +91,23 @@ async function shown(store: ProfileStore, name: string) {
   return { name, default: isDefault, ...members, keeps_api_key: api_key !== undefined };
 }
 
-async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> {
-  const target = chooseTarget(flags, env);
-  const asked = flagValue(flags.defaultOutput, env, OUTPUT_FLAGS.defaultOutput);
+async function readProfile(line: AddLine): Promise<Profile> {
+  const target = chooseTarget(line);
+  const asked = readFlags(ADD_FLAGS, line).defaultOutput;
   const output = asked === undefined ? undefined : parseChoice('--default-output', asked, FORMATS);
-  const keys = { ...(await readKeys(flags, env)), ...(output !== undefined && { output }) };
+  const keys = { ...(await readKeys(line)), ...(output !== undefined && { output }) };
   if (target.url !== undefined) {
     // Check the URL: `httpTransport` throws for anything but a daemon's URL.
     await httpTransport(target.url, 1).close();
-    const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-    const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
+    const { headerPrefix, caFile } = readFlags(FLAGS.daemon, line);
     return {
       url: absoluteUrl(target.url),
-      ...(prefix !== undefined && { header_prefix: prefix }),
+      ...(headerPrefix !== undefined && { header_prefix: headerPrefix }),
       ...(caFile !== undefined && { ca_file: absolute('--ca-file', caFile) }),
       ...keys,
     };
   }
-  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(line);
   return {
     ...(target.store !== undefined ? { store: checkStore(target.store) } : { file: path.resolve(target.file) }),
     ...(keyFile !== undefined && { key_file: path.resolve(keyFile) }),
@@ -119,7 +117,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   };
 }
 
-async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile, 'api_key' | 'api_key_file'>> {
+async function readKeys({ flags, env }: AddLine): Promise<Pick<Profile, 'api_key' | 'api_key_file'>> {
   if (flags.apiKey !== undefined && flags.apiKeyFile !== undefined) {
     throw new Fault('usage', 'only one of --api-key and --api-key-file can be given');
   }

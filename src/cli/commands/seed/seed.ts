@@ -4,12 +4,11 @@ import type { VaultLocation } from '../../../vault/location.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { report } from '../../exit/report-failure.ts';
 import { outputPath } from '../../files/output-path.ts';
-import { FLAGS, type FlagValues, flag, oneShot } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot, VAULT_FLAGS } from '../../flags/global-flags.ts';
 import { parseChoice } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { closing } from '../on-file.ts';
 import { type CommandLine, printing } from '../printing.ts';
 import { subcommand } from '../subcommand.ts';
 import { applySeed } from './apply-seed.ts';
@@ -80,23 +79,24 @@ const LOST_KEYS = 'pass --out with the first apply; `vault apps regenerate` crea
 /** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
 export const defineSeedApply = printing({
   args: { '<file...>': 'YAML or JSON; - for standard input' },
-  flags: { ...APPLY_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key },
+  flags: { ...APPLY_FLAGS, ...VAULT_FLAGS },
   view: (read) => (read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedDryRun : RESULT_VIEWS.seedApply),
   help: HELP,
   work: apply,
 });
 
-async function apply({ words, flags, env, read }: CommandLine): Promise<object | undefined> {
-  const { dryRun, ...named } = read(APPLY_FLAGS);
-  const out = outOf(named, 'format' in flags, dryRun);
+async function apply(line: CommandLine): Promise<object | undefined> {
+  const { dryRun, ...named } = line.read(APPLY_FLAGS);
+  const out = outOf(named, 'format' in line.flags, dryRun);
   const seed = parseSeed(named.seed);
-  const document = await loadSeed(words, env, seed ?? 0);
-  const target = chooseTarget(flags, env);
-  const apiKey = await readApiKey(flags, env);
-  if (seed !== undefined && target.url === undefined) allowKnownKeys(target, 'seed' in flags);
+  const document = await loadSeed(line.words, line.env, seed ?? 0);
+  const target = chooseTarget(line);
+  const apiKey = await readApiKey(line);
+  if (seed !== undefined && target.url === undefined) allowKnownKeys(target, 'seed' in line.flags);
   const random = seed === undefined || target.url !== undefined ? undefined : seededRandom(seed);
   const noNewApps = seed !== undefined && target.url !== undefined;
-  return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {
+  const client = await openTarget(target, line, 'many', { overRandom: random?.over });
+  try {
     // Throws before anything is changed.
     if (out !== undefined) printIds(out.format, seededIds({ apps: new Map() }, document));
     const work = async () => {
@@ -105,7 +105,7 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
       const hasKeys = [...applied.apps.values()].some(({ key }) => key !== undefined);
       return { text, hasKeys, result: seedSummary(applied, dryRun) };
     };
-    if (out?.file !== undefined) return withOutFile({ ...out, file: out.file }, document, work);
+    if (out?.file !== undefined) return await withOutFile({ ...out, file: out.file }, document, work);
     const { text, hasKeys, result } = await work();
     if (out === undefined) {
       if (hasKeys && random === undefined) {
@@ -117,7 +117,9 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
     report(`${created} created, ${changed} changed, ${unchanged} unchanged`);
     await writeOut(text);
     return undefined;
-  });
+  } finally {
+    await client.close();
+  }
 }
 
 function outOf(

@@ -4,26 +4,23 @@ import type { X509Certificate } from 'node:crypto';
 const SOON_MS = 30 * 24 * 60 * 60 * 1000;
 const PEM_BLOCKS = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END [^-]+-----/g;
 
-/** A certificate chain in PEM: when the first of its certificates ends, in milliseconds, and what clients may reject. */
-export interface Chain {
-  readonly endsAt: number;
-  /** Returns sentences about the chain at a time in milliseconds. */
-  warnings(now: number): readonly string[];
-}
+export type Chain = Awaited<ReturnType<typeof parseChain>>;
 
 /**
  * Parses a chain that begins with the certificate of the server. Its issuers follow in any order; other certificates do
  * not matter. Rejects text without certificates.
  */
-export async function parseChain(pem: string): Promise<Chain> {
+export async function parseChain(pem: string) {
   const { X509Certificate: Certificate } = await import('node:crypto');
   const server = new Certificate(pem);
   const certificates = (pem.match(PEM_BLOCKS) ?? []).map((block) => new Certificate(block));
   const chain = [server, ...issuersOf(server, certificates)];
   const missing = certificates.some((issuer) => server.checkIssued(issuer)) ? undefined : nameOf(server.issuer);
   return {
+    /** When the first of the certificates ends, in milliseconds. */
     endsAt: Math.min(...chain.map(({ validToDate }) => validToDate.getTime())),
-    warnings: (now) => [
+    /** Returns sentences about what clients may reject at a time in milliseconds. */
+    warnings: (now: number): readonly string[] => [
       ...chain.flatMap((certificate) => {
         const of = certificate === server ? '' : ` of the issuer (${nameOf(certificate.subject)})`;
         return datesOf(certificate, now).map((dates) => `the certificate${of} ${dates}`);

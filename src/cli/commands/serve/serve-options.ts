@@ -12,12 +12,10 @@ import {
   type Environment,
   FLAGS,
   type FlagsOf,
+  type FlagValues,
   flag,
-  flagValue,
-  flagValues,
-  type GlobalFlags,
-  isSwitchedOn,
-  switchValue,
+  type Line,
+  readFlags,
   switchWord,
 } from '../../flags/global-flags.ts';
 import { parseByteSize, parseChoice, parseDuration, parseRate, parseWhole } from '../../flags/quantities.ts';
@@ -95,27 +93,25 @@ export const SERVE_FLAGS = {
 /** The typed flags of `vault serve`. `log` and `metrics` are true for `--log` and `--metrics` without a value. */
 export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 
+type ServeValues = FlagValues<typeof SERVE_FLAGS>;
+
 /** The checked options of `vault serve`. */
 export type ServeOptions = ReturnType<typeof serveOptions>;
 
 /** Returns the checked options from the flags and the environment. Throws the fault `usage`. */
-export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment) {
+export function serveOptions({ flags, env: given }: Line<ServeFlags>) {
   const { env, ignored } = withoutForeign(given);
-  const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict' | 'allowNetworkFilesystem') =>
-    isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
-  const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait' | 'rateLimit') =>
-    flagValue(flags[name], env, SERVE_FLAGS[name]);
-  const dev = isOn('dev');
-  const log = logOf(flags, env, dev ? 'text' : 'json');
-  const [rate, audit] = [value('rateLimit'), value('audit')];
+  const values = readFlags(SERVE_FLAGS, { flags, env });
+  const { dev, rateLimit, audit } = values;
+  const log = logOf(values.log, dev ? 'text' : 'json');
   const whole = (name: 'port' | 'maxDepth' | 'maxConnections' | 'maxExpiring', min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
-    const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
+    const text = values[name];
     const message = `${flag.split(' ')[0]} (${variable}) must be a number from ${min} to ${max}`;
     return text === undefined ? undefined : parseWhole(text, min, max, message);
   };
   const size = (name: 'maxBody' | 'maxUrl' | 'maxHeaders' | 'maxResponse', preset: number) => {
-    const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
+    const text = values[name];
     return text === undefined ? preset : parseByteSize(SERVE_FLAGS[name].flag.replace(/ .*/, ''), text);
   };
   const response = size('maxResponse', DEFAULT_LIMITS.response);
@@ -134,32 +130,34 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment
     /** Sentences about variables that are for other programs. */
     ignored,
     dev,
-    ui: uiOf(flags, env, dev),
-    host: value('host') ?? '127.0.0.1',
+    seed: values.seed,
+    seedFiles: values.seedFile,
+    ui: uiOf(flags, env, values),
+    host: values.host ?? '127.0.0.1',
     port: whole('port', 0, 65_535) ?? 8484,
     socket: socketOf(flags, env),
     passed: passedOf(flags, env),
-    storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
-    headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
-    readyFile: value('readyFile'),
-    metrics: metricsOf(flags, env),
+    storeWaitMs: parseDuration('--store-wait', values.storeWait ?? '30s', '0s, 30s or 2m'),
+    headerPrefix: values.headerPrefix ?? DEFAULT_HEADER_PREFIX,
+    readyFile: values.readyFile,
+    metrics: metricsOf(values.metrics),
     log,
-    logFile: logFileOf(flags, env, log),
-    allowInsecureHost: isOn('insecureHttp'),
-    allowNetworkFilesystem: isOn('allowNetworkFilesystem'),
-    hostNames: flagValues(flags.hostName, env, SERVE_FLAGS.hostName).map(parseHostName),
-    tls: tlsOf(flags, env),
-    rateLimit: rate === undefined ? undefined : parseRate('--rate-limit', rate),
+    logFile: logFileOf(flags, values, log),
+    allowInsecureHost: values.insecureHttp,
+    allowNetworkFilesystem: values.allowNetworkFilesystem,
+    hostNames: values.hostName.map(parseHostName),
+    tls: tlsOf(values),
+    rateLimit: rateLimit === undefined ? undefined : parseRate('--rate-limit', rateLimit),
     maxConnections: whole('maxConnections', 1, 1_000_000),
     corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
     limits,
-    retention: dev ? undefined : retentionOf(flags, env),
+    retention: dev ? undefined : retentionOf(values),
     settings: {
       writerThread: true,
       limits,
-      includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
+      includedActiveTokens: includedActiveTokens(values.includedActiveTokens),
       auditLevel: audit === undefined ? undefined : parseChoice('--audit (VAULT_AUDIT)', audit, LEVELS),
-      auditStrict: isOn('auditStrict'),
+      auditStrict: values.auditStrict,
     },
   };
 }
@@ -168,16 +166,13 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment
 const MIN_KEEP_MS = 24 * 60 * 60 * 1000;
 
 /** Returns how long to keep audit entries, and the folder of their archives. Throws the fault `usage`. */
-function retentionOf(flags: ServeFlags, env: Environment): Retention | undefined {
-  const keep = flagValue(flags.auditKeep, env, SERVE_FLAGS.auditKeep);
-  const folder = filePath('--audit-archive', flagValue(flags.auditArchive, env, SERVE_FLAGS.auditArchive));
+function retentionOf({ auditKeep: keep, auditArchive }: ServeValues): Retention | undefined {
+  const folder = filePath('--audit-archive', auditArchive);
   if (keep === undefined && folder === undefined) return undefined;
   if (keep === undefined || folder === undefined) {
-    throw new Fault(
-      'usage',
-      `${keep === undefined ? '--audit-archive needs --audit-keep' : '--audit-keep needs --audit-archive'}`,
-      { hint: 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)' },
-    );
+    const fact = keep === undefined ? '--audit-archive needs --audit-keep' : '--audit-keep needs --audit-archive';
+    const hint = 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)';
+    throw new Fault('usage', fact, { hint });
   }
   const keepMs = parseDuration('--audit-keep', keep, '400d');
   if (keepMs < MIN_KEEP_MS) throw new Fault('usage', '--audit-keep must be at least 1d');
@@ -188,11 +183,10 @@ function retentionOf(flags: ServeFlags, env: Environment): Retention | undefined
 }
 
 /** Returns whether to serve the console; undefined without a flag or variable. */
-function uiOf({ ui }: ServeFlags, env: Environment, dev: boolean): boolean | undefined {
-  if (ui && !dev)
+function uiOf(flags: ServeFlags, env: Environment, { ui, dev }: ServeValues): boolean | undefined {
+  if (flags.ui && !dev)
     throw new Fault('usage', '--ui needs --dev', { hint: 'to open any other vault in the browser, run `vault ui`' });
-  const word = env[SERVE_FLAGS.ui.env] ?? '';
-  return ui ?? (word === '' ? undefined : switchValue(SERVE_FLAGS.ui, word));
+  return flags.ui === undefined && !env[SERVE_FLAGS.ui.env] ? undefined : ui;
 }
 
 /**
@@ -225,9 +219,10 @@ function passedOf(flags: ServeFlags, env: Environment): number | undefined {
 }
 
 /** Returns the paths of the PEM files; undefined for plain HTTP. Throws the fault `usage` for only one path. */
-function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; readonly key: string } | undefined {
-  const cert = flagValue(flags.tlsCert, env, SERVE_FLAGS.tlsCert);
-  const key = flagValue(flags.tlsKey, env, SERVE_FLAGS.tlsKey);
+function tlsOf({
+  tlsCert: cert,
+  tlsKey: key,
+}: ServeValues): { readonly cert: string; readonly key: string } | undefined {
   if (cert !== undefined && key !== undefined) return { cert, key };
   if (cert === undefined && key === undefined) return undefined;
   throw new Fault('usage', `${cert === undefined ? '--tls-key needs --tls-cert' : '--tls-cert needs --tls-key'}`, {
@@ -236,38 +231,31 @@ function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; re
 }
 
 /** Returns the address of the metrics; undefined when they are off. Throws the fault `usage`. */
-function metricsOf(flags: ServeFlags, env: Environment): MetricsAddress | undefined {
-  const { metrics } = SERVE_FLAGS;
-  const word = flags.metrics === undefined ? (env[metrics.env] ?? '') : String(flags.metrics);
+function metricsOf(word = ''): MetricsAddress | undefined {
   const [, host, digits] = /^(\[[0-9a-f:.]+\]|[^\s:/]+):(\d{1,5})$/i.exec(word) ?? [];
   const port = Number(digits);
   if (host !== undefined && port <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
   const isOn = switchWord(word);
-  if (isOn === undefined) {
-    throw new Fault('usage', `--metrics (${metrics.env}) must be an address such as 127.0.0.1:9484 or [::1]:9484`);
-  }
-  return isOn ? METRICS_ADDRESS : undefined;
+  if (isOn !== undefined) return isOn ? METRICS_ADDRESS : undefined;
+  const fact = `--metrics (${SERVE_FLAGS.metrics.env}) must be an address such as 127.0.0.1:9484 or [::1]:9484`;
+  throw new Fault('usage', fact);
 }
 
-function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat | false {
-  const { log } = SERVE_FLAGS;
-  const word = flags.log === undefined ? (env[log.env] ?? '') : String(flags.log);
+function logOf(word: string | undefined, usual: LogFormat): LogFormat | false {
   if (word === 'json' || word === 'text') return word;
-  if (flags.log === undefined && word === '') return usual;
-  const isOn = word === '' ? undefined : switchWord(word);
+  const isOn = word === undefined || (word === '' ? undefined : switchWord(word));
   if (isOn !== undefined) return isOn ? usual : false;
-  throw new Fault('usage', `--log (${log.env}) must be text, json, true or false`);
+  throw new Fault('usage', `--log (${SERVE_FLAGS.log.env}) must be text, json, true or false`);
 }
 
 /**
  * Returns the path of the log file; undefined for stderr. Ignores the variable if a flag turns the log off. Throws the
  * fault `usage` for a typed file without a log.
  */
-function logFileOf({ logFile }: ServeFlags, env: Environment, log: LogFormat | false): string | undefined {
-  if (log === false && logFile === undefined) return undefined;
+function logFileOf(flags: ServeFlags, { logFile }: ServeValues, log: LogFormat | false): string | undefined {
+  if (log === false && flags.logFile === undefined) return undefined;
   if (log === false) {
     throw new Fault('usage', '--log-file needs the log, which --no-log (VAULT_LOG) turns off');
   }
-  const path = flagValue(logFile, env, SERVE_FLAGS.logFile);
-  return path && filePath('--log-file', path, 'without --log-file, the log goes to standard error');
+  return logFile && filePath('--log-file', logFile, 'without --log-file, the log goes to standard error');
 }

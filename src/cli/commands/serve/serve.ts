@@ -9,7 +9,7 @@ import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential/read-credential.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
 import { report } from '../../exit/report-failure.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { FLAGS, type Line, readFlags } from '../../flags/global-flags.ts';
 import { chooseOwnLocation } from '../../flags/target.ts';
 import { VERSION } from '../../help/version.ts';
 import { chooseFormat } from '../../output/result-view.ts';
@@ -22,7 +22,6 @@ import type { ConsoleLink } from '../ui/console-link.ts';
 import { createRetention } from './audit-retention.ts';
 import { type Certificate, keepCertificate } from './certificate.ts';
 import { endWithInput } from './end-with-input.ts';
-import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
 import { notify } from './notify.ts';
 import { checkReadyFile, type Ready, writeReadyFile } from './ready-file.ts';
@@ -34,8 +33,8 @@ import {
   serveOptions,
 } from './serve-options.ts';
 import { createStopper, stopSignals } from './stopper.ts';
-import { startSweeper } from './sweeper.ts';
-import { onWorkSignals, reloadAtSignals, workSignals } from './work-signals.ts';
+import { startFileCheck, startSweeper } from './sweeper.ts';
+import { onWorkSignals, workSignals } from './work-signals.ts';
 
 /** The maximum time from the end of the daemon to the end of the process, in milliseconds. */
 const LAST_MS = 1_000;
@@ -61,15 +60,15 @@ export const defineServe = subcommand<ServeFlags>({
     "vault serve --store 'postgres://daemon@db.test/vault' --key-file vault.key",
     'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
   ],
-  async run({ flags, env: variables }) {
-    endWithInput(variables);
-    const options = serveOptions(flags, variables);
+  async run(typed) {
+    endWithInput(typed.env);
+    const options = serveOptions(typed);
     // Ignore the profile with --dev, because a --dev vault has its own keys.
-    const env = options.dev ? variables : await withProfile(flags, variables);
+    const line = options.dev ? typed : await withProfile(typed);
     if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
-    if (options.dev) refuseForDev(flags, options);
-    else refuseSeed(flags);
-    const exitCode = await serve(flags, options, env).catch((error: unknown) => {
+    if (options.dev) refuseForDev(typed, options);
+    else refuseSeed(typed);
+    const exitCode = await serve(line, options).catch((error: unknown) => {
       throw error instanceof Fault && error.code === 'file_missing'
         ? new Fault(error.code, error.message, { hint: NO_VAULT })
         : error;
@@ -79,6 +78,8 @@ export const defineServe = subcommand<ServeFlags>({
     return exitCode;
   },
 });
+
+type ServeLine = Line<ServeFlags>;
 
 const NO_VAULT = 'create a vault with `vault init`, or serve a temporary one with `vault serve --dev`';
 
@@ -96,8 +97,8 @@ const NOT_FOR_DEV = {
  * Throws the fault `usage` for flags that conflict with --dev, which creates its own key. Also rejects predictable keys
  * on an address that other machines can reach.
  */
-function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket, passed }: ServeOptions): void {
-  const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
+function refuseForDev({ flags }: ServeLine, { host, socket, passed, seed }: ServeOptions): void {
+  const seeded = seed !== undefined;
   if (seeded && passed !== undefined) {
     throw new Fault('usage', '--seed makes predictable API keys, which a systemd socket could expose');
   }
@@ -109,15 +110,15 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket, passed }:
 }
 
 /** Rejects typed --seed flags without --dev. Ignores their variables, which may be meant for other commands. */
-function refuseSeed({ seedFile, seed }: ServeFlags): void {
+function refuseSeed({ flags: { seedFile, seed } }: ServeLine): void {
   if (seedFile === undefined && seed === undefined) return;
   throw new Fault('usage', `${seedFile === undefined ? '--seed' : '--seed-file'} needs --dev`, {
     hint: 'seed other vaults with `vault seed apply`',
   });
 }
 
-async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
-  const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
+async function serve(line: ServeLine, options: ServeOptions): Promise<ExitCode> {
+  const format = chooseFormat(readFlags(FLAGS.output, line).output, true);
   const signals = workSignals();
   const startWork = onWorkSignals(signals);
   const untilStopped = createStopper(stopSignals(signals));
@@ -126,12 +127,12 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
   const reportError = logFile && (await import('../../../vault/report-error.ts')).errorReporter(logFile.write);
   const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
   for (const fact of options.ignored) report(fact);
-  const isIgnored = options.dev && env[FLAGS.store.store.env];
+  const isIgnored = options.dev && line.env[FLAGS.store.store.env];
   if (isIgnored) report('VAULT_STORE is ignored: --dev makes a vault of its own');
-  const file = options.dev ? flags.file : chooseOwnLocation(flags, env).file;
+  const file = options.dev ? line.flags.file : chooseOwnLocation(line).file;
   const notice = file === undefined ? undefined : await checkFileSystem(file, options.allowNetworkFilesystem);
   if (notice !== undefined) report(notice);
-  const { vault, dev } = await openServed(flags, options, env, { meter, reportError });
+  const { vault, dev } = await openServed(line, options, { meter, reportError });
   const keys = dev?.keys;
   meter?.watchVault(() => vault.figures());
   try {
@@ -139,7 +140,7 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
     // files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const certificate = options.tls && keepCertificate(options.tls, report, meter?.certificateEnds);
-    const { daemon, link } = await listen(vault, options, dev, flags.file, { certificate, meter });
+    const { daemon, link } = await listen(vault, options, dev, line.flags.file, { certificate, meter });
     const stops = [() => certificate?.stop()];
     const stop = async () => {
       for (const end of stops) end();
@@ -166,9 +167,7 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
       const reported = notice === undefined ? [] : [notice];
       stops.push(startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune }));
       if (dev === undefined) stops.push(startFileCheck(() => vault.check(), report));
-      startWork(
-        reloadAtSignals({ certificate: certificate && (() => certificate.reload(daemon)), log: logFile?.reopen }),
-      );
+      startWork({ certificate: certificate && (() => certificate.reload(daemon)), log: logFile?.reopen });
       announce(url, options);
       if (text !== undefined) await writeOut(text);
     } catch (error) {
@@ -204,34 +203,27 @@ async function showMetrics({ metrics, hostNames }: ServeOptions, meter: Metrics 
   return listener;
 }
 
-/** The opened vault. `seeded` is true with seed files. */
-interface ServedVault {
-  readonly vault: Vault;
-  readonly dev?: SeededDevVault & { readonly seeded: boolean };
-}
-
+/** Opens the vault. `seeded` is true with seed files. */
 async function openServed(
-  flags: ServeFlags & GlobalFlags,
+  line: ServeLine,
   options: ServeOptions,
-  env: Environment,
   watchers: Pick<VaultSettings, 'meter' | 'reportError'>,
-): Promise<ServedVault> {
+): Promise<{ readonly vault: Vault; readonly dev?: SeededDevVault & { readonly seeded: boolean } }> {
   const settings = { ...options.settings, ...watchers };
   if (options.dev) {
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
-    const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
-    const seed = flagValue(flags.seed, env, SERVE_FLAGS.seed);
-    const dev = await openSeededDevVault({ file: flags.file, settings, seedFiles, seed, env });
+    const { seedFiles, seed } = options;
+    const dev = await openSeededDevVault({ file: line.flags.file, settings, seedFiles, seed, env: line.env });
     return { vault: dev.vault, dev: { ...dev, seeded: seedFiles.length > 0 } };
   }
-  const location = chooseOwnLocation(flags, env);
+  const location = chooseOwnLocation(line);
   if (location.store !== undefined && options.retention !== undefined) {
     throw new Fault('usage', '--audit-keep works only with a file', {
       hint: 'run `vault audit prune` as the owner of the database',
     });
   }
-  const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
-  const credential = await readCredential(location, flags, env);
+  const { anchor } = readFlags(FLAGS.anchor, line);
+  const credential = await readCredential(location, line);
   if (location.store === undefined) {
     const { openFileVault } = await import('../../../vault/vault.ts');
     return { vault: await openFileVault({ file: location.file, credential, anchor, ...settings }) };

@@ -7,16 +7,10 @@ import { ownStandardError, report } from '../../exit/report-failure.ts';
 const GRACE_MS = 9_500;
 
 /**
- * Waits for a stop request or an uncaught error, then runs `stop`. Resolves to the exit code: 0 after a request, 70
- * after an error.
- */
-export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
-
-/**
  * Calls `ask` for each request to stop the daemon, with the signal if there is one. If the daemon is already stopping,
  * a signal ends the process at once, and any other request has no effect.
  */
-export type StopRequests = (ask: (signal?: EndSignal) => void) => void;
+type StopRequests = (ask: (signal?: EndSignal) => void) => void;
 
 /** Returns the requests of SIGTERM, SIGINT and SIGHUP, without the signals in `except`. */
 export function stopSignals(except: readonly string[]): StopRequests {
@@ -27,10 +21,11 @@ export function stopSignals(except: readonly string[]): StopRequests {
 }
 
 /**
- * Creates a stopper. The first request stops the daemon in order, within 10 s. A second signal ends it at once. Reports
- * each signal.
+ * Returns a function that waits for a stop request or an uncaught error, and then runs `stop`. It resolves to the exit
+ * code: 0 after a request, 70 after an error. The first request stops the daemon in order, within 10 s. A second signal
+ * ends it at once. Reports each signal.
  */
-export function createStopper(requests: StopRequests): Stopper {
+export function createStopper(requests: StopRequests) {
   let requested: ExitCode | undefined;
   let wake: (exitCode: ExitCode) => void = (exitCode) => process.exit(exitCode);
   const request = (exitCode: ExitCode): void => {
@@ -53,7 +48,7 @@ export function createStopper(requests: StopRequests): Stopper {
       if (requested === undefined) request(70);
     });
   }
-  return async (stop) => {
+  return async (stop: () => Promise<void>): Promise<ExitCode> => {
     const exitCode = await new Promise<ExitCode>((resolve) => {
       wake = resolve;
     });

@@ -4,7 +4,7 @@ import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import { sleep } from '../../../core/timers.ts';
-import { type Environment, FLAGS, flag, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { FLAGS, flag, type Line, readFlags } from '../../flags/global-flags.ts';
 import { parseDuration } from '../../flags/quantities.ts';
 import { readTrusted } from '../../flags/target.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
@@ -21,56 +21,53 @@ const WAIT_FLAGS = {
   readyFile: ENV_FLAGS.readyFile,
 };
 
-/** The daemon. Its name is its address or its ready file. */
-interface Whereabouts {
-  readonly name: string;
-  /** Resolves to the URL, with the certificates to trust as PEM text; to undefined while the ready file is missing. */
-  readonly find: () => Promise<{ readonly url: string; readonly ca: string | undefined } | undefined>;
-}
+/** Resolves to the URL, with the certificates to trust as PEM text; to undefined while the ready file is missing. */
+type Find = () => Promise<{ readonly url: string; readonly ca: string | undefined } | undefined>;
 
 /** `vault wait`: returns when the daemon answers `/readyz`; fails after the timeout. */
 export const defineWait = subcommand({
   flags: { ...WAIT_FLAGS, url: FLAGS.daemon.url, caFile: FLAGS.daemon.caFile, ...FLAGS.profile },
   examples: ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m'],
-  async run({ flags, env, read }) {
-    const { timeout = '30s', readyFile } = read(WAIT_FLAGS);
+  async run(line) {
+    const { timeout = '30s', readyFile } = line.read(WAIT_FLAGS);
     const timeoutMs = parseDuration('--timeout', timeout);
-    await waitUntilReady(await whereabouts(flags, readyFile, env), timeoutMs, timeout);
+    await waitUntilReady(...(await whereabouts(line, readyFile)), timeoutMs, timeout);
     return 0;
   },
 });
 
 /**
- * Resolves to the location of the daemon. A typed flag overrides the environment. In the environment, a ready file
+ * Resolves to the address of the daemon or its ready file, and to a function that finds the daemon. A typed flag overrides the environment. In the environment, a ready file
  * overrides a URL, because it names one daemon.
  */
-async function whereabouts(flags: GlobalFlags, readyFile: string | undefined, env: Environment): Promise<Whereabouts> {
+async function whereabouts(typed: Line, readyFile: string | undefined): Promise<readonly [name: string, Find]> {
+  const { flags } = typed;
   if (flags.url !== undefined && 'readyFile' in flags) {
     throw new Fault('usage', 'only one of --url and --ready-file can be given');
   }
   if (flags.url === undefined && readyFile !== undefined) {
-    const find = async () => {
+    const find: Find = async () => {
       const ready = await readReadyFile(readyFile);
-      return ready && { url: ready.url, ca: await readTrusted(ready.url, flags, env) };
+      return ready && { url: ready.url, ca: await readTrusted(ready.url, typed) };
     };
-    return { name: readyFile, find };
+    return [readyFile, find];
   }
-  const filled = await withProfile(flags, env);
-  const url = flagValue(flags.url, filled, FLAGS.daemon.url) ?? DEFAULT_URL;
-  const ca = await readTrusted(url, flags, filled);
-  return { name: url, find: async () => ({ url, ca }) };
+  const line = await withProfile(typed);
+  const { url = DEFAULT_URL } = readFlags(FLAGS.daemon, line);
+  const ca = await readTrusted(url, line);
+  return [url, async () => ({ url, ca })];
 }
 
 const hint = 'start `vault serve`, check its stderr, or raise --timeout';
 
-async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: string): Promise<void> {
+async function waitUntilReady(name: string, find: Find, timeoutMs: number, timeout: string): Promise<void> {
   const deadline = runningTime() + timeoutMs;
   let seen = 'nobody answers';
   for (let tries = 0; ; tries += 1) {
     const remaining = deadline - runningTime();
     if (remaining <= 0 && tries > 0)
-      throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
-    const found = await where.find();
+      throw new Fault('not_ready', `${name} was not ready within ${timeout}: ${seen}`, { hint });
+    const found = await find();
     const ms = Math.min(Math.max(remaining, MIN_MS), 2000);
     const answer = found === undefined ? 'there is no such file' : await askOnce(found.url, ms, found.ca);
     // The timeout may cut the last attempt short: an earlier result is more useful.

@@ -9,10 +9,6 @@ const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
 
 type WorkSignal = (typeof WORK_SIGNALS)[number];
 
-/** Does the work of a signal, and reports a failure. */
-type SignalWork = (signal: WorkSignal) => Promise<void>;
-
-/** Standard input, output and error. */
 const STANDARD = [0, 1, 2] as const;
 
 /**
@@ -30,29 +26,26 @@ interface Reloads {
   readonly log: (() => void) | undefined;
 }
 
-/** Returns the work of both signals. If there is nothing to reload, the work is one line. */
-export function reloadAtSignals({ certificate, log }: Reloads): SignalWork {
-  return async (signal) => {
-    const all = [...(signal === 'SIGHUP' ? [certificate] : []), log].filter((reload) => reload !== undefined);
-    if (all.length === 0) {
-      report(
-        `nothing to reload after ${signal}: there is no --log-file${signal === 'SIGHUP' ? ' and no --tls-cert' : ''}`,
-      );
-    }
-    for (const reload of all) await reload();
-  };
+async function reload(signal: WorkSignal, { certificate, log }: Reloads): Promise<void> {
+  const all = [...(signal === 'SIGHUP' ? [certificate] : []), log].filter((each) => each !== undefined);
+  if (all.length === 0) {
+    report(
+      `nothing to reload after ${signal}: there is no --log-file${signal === 'SIGHUP' ? ' and no --tls-cert' : ''}`,
+    );
+  }
+  for (const each of all) await each();
 }
 
 /**
  * Handles the signals from now on. The returned function starts the work, including the work for signals that have
  * already arrived. Signals are handled one at a time.
  */
-export function onWorkSignals(signals: readonly WorkSignal[]): (work: SignalWork) => void {
-  const { promise, resolve } = Promise.withResolvers<SignalWork>();
+export function onWorkSignals(signals: readonly WorkSignal[]): (reloads: Reloads) => void {
+  const { promise, resolve } = Promise.withResolvers<Reloads>();
   let last: Promise<unknown> = promise;
   for (const signal of signals) {
     process.on(signal, () => {
-      last = last.then(async () => (await promise)(signal));
+      last = last.then(async () => reload(signal, await promise));
     });
   }
   return resolve;

@@ -41,13 +41,8 @@ export const defineSnapshotSave = onSnapshots({
   view: RESULT_VIEWS.snapshot,
   help: SAVE_HELP + DEV_HELP,
   examples: ['vault dev snapshot save seeded', 'vault dev snapshot save seeded --replace'],
-  async prepare({ read }, name) {
-    const { replace } = read(SAVE_FLAGS);
-    return {
-      onFile: (snapshots) => snapshots.save(name, { replace }),
-      onDaemon: { method: 'POST', path: DEV_PATHS.snapshots, body: { name, replace } },
-    };
-  },
+  onFile: (snapshots, name, { read }) => snapshots.save(name, read(SAVE_FLAGS)),
+  onDaemon: (name, { read }) => ({ method: 'POST', path: DEV_PATHS.snapshots, body: { name, ...read(SAVE_FLAGS) } }),
 });
 
 /** `vault dev snapshot list`: lists the snapshots. */
@@ -55,10 +50,8 @@ export const defineSnapshotList = onSnapshots({
   view: RESULT_VIEWS.snapshotList,
   help: DEV_HELP,
   examples: ['vault dev snapshot list'],
-  prepare: async () => ({
-    onFile: async (snapshots) => ({ data: await snapshots.list() }),
-    onDaemon: { method: 'GET', path: DEV_PATHS.snapshots },
-  }),
+  onFile: async (snapshots) => ({ data: await snapshots.list() }),
+  onDaemon: () => ({ method: 'GET', path: DEV_PATHS.snapshots }),
 });
 
 /** `vault dev snapshot load NAME`: replaces the file by a snapshot. */
@@ -71,13 +64,9 @@ export const defineSnapshotLoad = onSnapshots({
     'vault dev snapshot load seeded --yes',
     'vault dev snapshot load seeded --yes --url http://127.0.0.1:8484',
   ],
-  async prepare(line, name) {
-    await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
-    return {
-      onFile: (snapshots) => snapshots.load(name),
-      onDaemon: { method: 'POST', path: `${DEV_PATHS.snapshots}/${name}/load` },
-    };
-  },
+  loss: (name) => `Everything that changed since the snapshot ${name} is lost.`,
+  onFile: (snapshots, name) => snapshots.load(name),
+  onDaemon: (name) => ({ method: 'POST', path: `${DEV_PATHS.snapshots}/${name}/load` }),
 });
 
 /** `vault dev snapshot delete NAME`: deletes a snapshot. */
@@ -87,16 +76,9 @@ export const defineSnapshotDelete = onSnapshots({
   view: RESULT_VIEWS.snapshot,
   help: DEV_HELP,
   examples: ['vault dev snapshot delete seeded'],
-  async prepare(line, name) {
-    await confirmed(line, `The snapshot ${name} is lost.`);
-    return {
-      onFile: async (snapshots) => {
-        await snapshots.delete(name);
-        return { name };
-      },
-      onDaemon: { method: 'DELETE', path: `${DEV_PATHS.snapshots}/${name}` },
-    };
-  },
+  loss: (name) => `The snapshot ${name} is lost.`,
+  onFile: (snapshots, name) => snapshots.delete(name).then(() => ({ name })),
+  onDaemon: (name) => ({ method: 'DELETE', path: `${DEV_PATHS.snapshots}/${name}` }),
 });
 
 const NEW_SCHEMA = 'make a new vault in another schema with `vault init --store`, and drop the schema of this one';
@@ -110,25 +92,23 @@ export const defineReset = onFile(
     view: RESULT_VIEWS.reset,
     help: RESET_HELP,
     examples: ['vault dev reset --yes', 'vault dev reset --yes --compact', 'vault dev reset --tenant ID'],
-    async prepare(line) {
-      const { tenant } = line.read(FLAGS.tenant);
-      const { compact } = line.read(RESET_FLAGS);
-      const file = chooseFile(line.flags, line.env, NEW_SCHEMA);
+    async work(line, open) {
+      const { tenant, compact } = line.read({ ...FLAGS.tenant, ...RESET_FLAGS });
+      const file = chooseFile(line, NEW_SCHEMA);
       const confirm = await confirmation(
         line,
         `All tokens ${tenant === undefined ? '' : `of the tenant ${tenant} `}in ${file} are lost.`,
       );
-      return async (opened) => {
-        await confirm();
-        // Check first: otherwise the command would remove the tokens and then fail.
-        if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
-        const { resetVault } = await import('../../../vault/admin.ts');
-        const result = await resetVault(opened, tenant);
-        // Compacting copies the file, and the vault never copies a damaged file.
-        if (result.damaged === undefined) return { ...result, ...(compact && (await compactAfterReset(opened))) };
-        if (compact) report('the file was not compacted');
-        return result;
-      };
+      const opened = await open();
+      await confirm();
+      const { checkUnused, resetVault } = await import('../../../vault/admin.ts');
+      // Check first: otherwise the command would remove the tokens and then fail.
+      if (compact) await checkUnused(opened);
+      const result = await resetVault(opened, tenant);
+      // Compacting copies the file, and the vault never copies a damaged file.
+      if (result.damaged === undefined) return { ...result, ...(compact && (await compactAfterReset(opened))) };
+      if (compact) report('the file was not compacted');
+      return result;
     },
     exitCode: damagedExitCode,
   },
@@ -145,35 +125,31 @@ async function compactAfterReset(opened: FileHolderOptions) {
   }
 }
 
-interface SnapshotWork {
-  readonly onFile: (snapshots: VaultSnapshots) => Promise<object>;
-  readonly onDaemon: Asked;
-}
-
 interface OnSnapshots extends Omit<Printing<object>, 'flags' | 'work'> {
   readonly flags?: FlagRows;
-  /** Checks the flags and asks for confirmation. */
-  readonly prepare: (line: CommandLine, name: string) => Promise<SnapshotWork>;
+  /** Returns what the command destroys, which the user confirms first. */
+  readonly loss?: (name: string) => string;
+  readonly onFile: (snapshots: VaultSnapshots, name: string, line: CommandLine) => Promise<object>;
+  readonly onDaemon: (name: string, line: CommandLine) => Asked;
 }
 
-/** Returns the function that defines a subcommand for a file or a daemon. */
-function onSnapshots({ prepare, ...row }: OnSnapshots): Define {
+function onSnapshots({ loss, onFile, onDaemon, ...row }: OnSnapshots): Define {
   return printing({
     ...row,
     flags: { ...row.flags, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key },
     async work(line) {
-      const [name] = line.words;
-      const { flags, env } = line;
+      const [name = ''] = line.words;
       const { checkSnapshotName, vaultSnapshots } = await import('../../../vault/snapshots.ts');
-      if (name !== undefined) checkSnapshotName(name);
-      const target = chooseTarget(flags, env);
+      if (line.words.length > 0) checkSnapshotName(name);
+      const target = chooseTarget(line);
       if (target.store !== undefined) refuseStore(target.store);
       if (target.file !== undefined) await requireDevFile(target.file);
-      const { onFile, onDaemon } = await prepare(line, name ?? '');
-      if (target.url !== undefined) return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon);
+      if (loss !== undefined) await confirmed(line, loss(name));
+      if (target.url !== undefined) return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon(name, line));
       const { file } = target;
-      const credential = await readCredential({ file }, flags, env);
-      return onFile(vaultSnapshots(file, async () => credential));
+      const credential = await readCredential({ file }, line);
+      const snapshots = vaultSnapshots(file, async () => credential);
+      return onFile(snapshots, name, line);
     },
   });
 }

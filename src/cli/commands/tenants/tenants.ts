@@ -19,11 +19,11 @@ export const defineTenantCreate = withVault({
   flags: { name: NAME, ...FLAGS.keyOut },
   view: RESULT_VIEWS.tenantCreate,
   examples: ['vault tenant create --name Shop --key-out shop.key'],
-  async prepare({ read }) {
+  async work({ read }, open) {
     const name = checkTenantName('--name', required(read({ name: NAME }).name, NAME));
-    const { keyOut } = read(FLAGS.keyOut);
-    return (vault) =>
-      withKeyFile(keyOut, async () => stringifyJson({ ...(await vault.createTenant(name)) }), 'application.key');
+    const vault = await open();
+    const create = async () => stringifyJson({ ...(await vault.createTenant(name)) });
+    return withKeyFile(read(FLAGS.keyOut).keyOut, create, 'application.key');
   },
 });
 
@@ -33,8 +33,8 @@ export const defineTenantList = withVault({
   help: `
 The list omits damaged tenants, and the exit code is then 9. \`vault doctor\` finds the damage.`,
   examples: ['vault tenant list', 'vault tenant list -q'],
-  prepare: async () => async (vault) => {
-    const { tenants: data, ...damaged } = await vault.listTenants();
+  async work(_line, open) {
+    const { tenants: data, ...damaged } = await (await open()).listTenants();
     return { data, ...damaged };
   },
   exitCode: damagedExitCode,
@@ -45,9 +45,10 @@ export const defineTenantIssueKey = withVault({
   flags: { tenant: TENANT, ...FLAGS.keyOut },
   view: RESULT_VIEWS.tenantIssueKey,
   examples: ['vault tenant issue-key --tenant ID --key-out management.key'],
-  async prepare({ read }) {
+  async work({ read }, open) {
     const { tenant, keyOut } = read({ tenant: TENANT, ...FLAGS.keyOut });
-    return (vault) => withKeyFile(keyOut, async () => stringifyJson((await vault.issueKey(tenant)) as Printable));
+    const vault = await open();
+    return withKeyFile(keyOut, async () => stringifyJson((await vault.issueKey(tenant)) as Printable));
   },
 });
 
@@ -57,7 +58,6 @@ backup instead if you have one. The audit records the acceptance, but not the di
 If an accepted row is older, replaced or deleted API keys may work again: run \`vault apps regenerate\` for its application.
 A tenant that cannot be decrypted is not accepted. Any other record that cannot be decrypted stays damaged.`;
 
-/** The number of findings that the question shows. */
 const MAX_SHOWN = 20;
 
 /** `vault tenant accept`: accepts the records of a tenant as they are. */
@@ -66,20 +66,17 @@ export const defineTenantAccept = withAdmin({
   view: RESULT_VIEWS.tenantAccept,
   help: ACCEPT_HELP,
   examples: ['vault tenant accept --tenant ID', 'vault tenant accept --tenant ID --yes > accepted.json'],
-  async prepare({ read }) {
+  async work({ read }, open) {
     const tenant = checkTenantId(read({ tenant: ACCEPTED }).tenant);
-    const { yes } = read(FLAGS.confirm);
-    return async (admin) => {
-      const { tenant_id, name, findings, accept } = await admin.compareTenant(tenant);
-      if (!yes) {
-        reportDifference(tenant_id, findings);
-        await confirmLoss(
-          `From now on, the vault accepts the records of the tenant ${nameWithId(tenant_id, name)} despite ${countOf(findings)}. Replaced or deleted API keys work again if their rows exist.`,
-        );
-      }
-      await accept();
-      return { tenant_id, accepted: findings };
-    };
+    const { tenant_id, name, findings, accept } = await (await open()).compareTenant(tenant);
+    if (!read(FLAGS.confirm).yes) {
+      reportDifference(tenant_id, findings);
+      await confirmLoss(
+        `From now on, the vault accepts the records of the tenant ${nameWithId(tenant_id, name)} despite ${countOf(findings)}. Replaced or deleted API keys work again if their rows exist.`,
+      );
+    }
+    await accept();
+    return { tenant_id, accepted: findings };
   },
 });
 

@@ -85,7 +85,7 @@ async function passphraseReader(file: string | undefined, allowWeak: boolean): P
       hint: 'set --recipient (VAULT_RECIPIENT), --age-passphrase-file (VAULT_AGE_PASSPHRASE_FILE) or --plaintext',
     });
   }
-  if (file === undefined) return () => askNewPassphrase('Passphrase for the export', { allowWeak });
+  if (file === undefined) return () => askNewPassphrase('Passphrase for the export', allowWeak);
   const passphrase = await readPassphrase(file);
   (await import('../../../vault/admin.ts')).checkNewPassphrase(passphrase, allowWeak);
   return async () => passphrase;

@@ -86,16 +86,12 @@ function withEqualNames(map: ColumnMap, header: readonly string[], type: TokenTy
   const mapped = new Set(map.values());
   const equal = header.filter((name) => isMember(name) && !map.has(name) && !mapped.has(name));
   const whole = new Map([...map, ...equal.map((name) => [name, name] as const)]);
-  requireColumns(type, members, whole);
-  return whole;
-}
-
-/** Throws the fault `usage` if the map lacks a required member, because the vault would reject every row. */
-function requireColumns(type: TokenType, members: Readonly<Record<string, DataMember>>, map: ColumnMap): void {
-  const of = (required: boolean) => Object.keys(members).filter((member) => members[member]?.required === required);
-  const missing = of(true).filter((member) => !map.has(member));
-  if (missing.length === 0) return;
-  const free = of(false).filter((member) => !map.has(member));
+  const unmapped = Object.entries(members).filter(([member]) => !whole.has(member));
+  const lacking = (isRequired: boolean) =>
+    unmapped.flatMap(([member, { required }]) => (required === isRequired ? [member] : []));
+  const [missing, free] = [lacking(true), lacking(false)];
+  // The vault would reject every row without a required member.
+  if (missing.length === 0) return whole;
   const words = missing.map((member) => `--map ${member}=COLUMN`).join(' ');
   throw new Fault('usage', `--map must name the column of the ${type}'s ${missing.join(' and ')}`, {
     hint: free.length === 0 ? words : `${words}; ${free.join(', ')} may be left out`,
@@ -165,11 +161,9 @@ type ToRow = (cells: readonly string[]) => Omit<ImportRow, 'line'>;
 /** The reason to reject a row of a list: its cell `7` may be a number or a text. */
 const INEXACT = 'a CSV list does not distinguish JSON from text: use `vault tokens list -o ndjson`';
 
-/** The reading of a CSV. */
 interface CsvOptions {
   /** The token type of all rows. Undefined for a CSV with a column `type`. */
   readonly type: TokenType | undefined;
-  /** The words of `--map`. */
   readonly map: readonly string[];
   /** Called with the columns that fill no member. */
   readonly onUnused: (columns: readonly string[]) => void;

@@ -32,15 +32,6 @@ so \`vault import\` creates the same tokens in another vault. With --url, it con
 without masks, search indexes and fingerprint expressions, as a CSV always is. \`vault import\` reads
 both formats. Other commands may write during the export.`;
 
-const FORMATS = {
-  ndjson: { head: async () => '', page: async (rows: readonly ExportRow[]) => rows.map(printLine).join('') },
-  csv: {
-    head: async () => (await import('./export-csv.ts')).exportHeader(),
-    page: async (rows: readonly ExportRow[]) => (await import('./export-csv.ts')).exportLines(rows),
-  },
-} as const;
-type Format = (typeof FORMATS)[keyof typeof FORMATS];
-
 /** The source of the rows. */
 interface Source {
   readonly view: 'full' | 'masked' | 'api';
@@ -62,8 +53,8 @@ export const defineExport = printing({
 });
 
 async function exportTokens(command: CommandLine): Promise<object | undefined> {
-  const { format: name, masked, tenant, ...named } = command.read(EXPORT_FLAGS);
-  const format = formatOf(name);
+  const { format: name = 'ndjson', masked, tenant, ...named } = command.read(EXPORT_FLAGS);
+  if (name !== 'ndjson' && name !== 'csv') throw new Fault('usage', '--format must be ndjson or csv');
   const out = outputPath(named.out);
   if (out === undefined) requireLines(command.flags, 'use --format csv for CSV rows');
   const encryption = await chooseEncryption(command.read(ENCRYPT_FLAGS), { sharable: masked });
@@ -75,7 +66,7 @@ async function exportTokens(command: CommandLine): Promise<object | undefined> {
   let tokens = 0;
   try {
     const encrypter = await encryption?.makeEncrypter();
-    const text = printRows(source, format, (done, total) => {
+    const text = printRows(source, name === 'csv', (done, total) => {
       tokens = done;
       line.show(done, Math.max(done, total));
     });
@@ -89,8 +80,8 @@ async function exportTokens(command: CommandLine): Promise<object | undefined> {
   return out === undefined ? undefined : { file: out, tokens, view: source.view, encrypted: encryption?.by ?? 'no' };
 }
 
-async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
-  const target = chooseTarget(flags, env);
+async function openSource(line: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
+  const target = chooseTarget(line);
   if (target.url !== undefined) {
     if (masked) {
       throw new Fault(
@@ -99,11 +90,11 @@ async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: 
         { hint: 'export with the key of an application whose rules mask' },
       );
     }
-    const apiKey = await readApiKey(flags, env);
-    const client = await openTarget(target, flags, env, 'many');
+    const apiKey = await readApiKey(line);
+    const client = await openTarget(target, line, 'many');
     return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
-  const credential = await readCredential(target, flags, env);
+  const credential = await readCredential(target, line);
   const { openTokenExport } = await import('../../../vault/open-token-export.ts');
   const view = masked ? 'masked' : 'full';
   const opened = await openTokenExport({ ...target, credential, tenantId: tenant, view });
@@ -139,26 +130,22 @@ export async function* pageExport(
   }
 }
 
-function formatOf(name = 'ndjson'): Format {
-  if (name === 'ndjson' || name === 'csv') return FORMATS[name];
-  throw new Fault('usage', '--format must be ndjson or csv');
-}
-
 /** Yields the rows as text, page by page. */
 async function* printRows(
   source: Source,
-  { head, page }: Format,
+  isCsv: boolean,
   progress: (done: number, total: number) => void,
 ): AsyncGenerator<string> {
+  const csv = isCsv ? await import('./export-csv.ts') : undefined;
   let [done, total] = [0, 0];
   const pages = source.pages((count) => {
     total = count;
   });
-  yield await head();
+  if (csv !== undefined) yield await csv.exportHeader();
   for await (const rows of pages) {
     done += rows.length;
     progress(done, total);
-    if (rows.length > 0) yield await page(rows);
+    if (rows.length > 0) yield csv === undefined ? rows.map(printLine).join('') : await csv.exportLines(rows);
   }
 }
 

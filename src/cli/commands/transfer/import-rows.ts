@@ -6,11 +6,8 @@ import { type RowAnswer, type RowError, rowSender } from './send-row.ts';
 const BATCH_ROWS = 200;
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** The number of concurrent batches. The vault prepares one while it writes another. */
+/** The number of batches without an answer. The vault prepares one while it writes another. */
 const PARALLEL = 3;
-
-/** The maximum number of rows read after an unanswered row, because rejected rows are reported in order. */
-const MAX_AHEAD = 1_000;
 
 /** The numbers of rows by outcome. */
 export interface ImportCounts {
@@ -57,44 +54,32 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   const counts: ImportCounts = { created: 0, skipped: 0, failed: 0 };
   const sender = rowSender(options.client, options.apiKey);
   let failure: { readonly thrown: unknown } | undefined;
-  let [read, running, reported, noted] = [0, 0, 0, 0];
-  /** Resolves when all rows read so far have an answer and are reported, in order. */
-  let reports = Promise.resolve();
-  const answered = () => counts.created + counts.skipped + counts.failed;
+  let [read, noted] = [0, 0];
   const fail = (thrown: unknown) => {
     failure ??= { thrown };
   };
-  let wake: () => void = () => undefined;
-  const oneEnded = () =>
-    new Promise<void>((resolve) => {
-      wake = resolve;
-    });
 
   /** Sends a batch. Resolves to the answers by row position, even when the import fails. */
   async function send(batch: readonly ImportRow[]): Promise<readonly RowAnswer[]> {
-    running += 1;
     const answers: RowAnswer[] = [];
-    try {
-      await sender.sendAll(batch, (index, answer) => {
-        answers[index] = answer;
-        counts[typeof answer === 'object' ? 'failed' : answer] += 1;
-        progress(counts);
-      });
-    } catch (thrown) {
-      fail(thrown);
-    } finally {
-      running -= 1;
-      wake();
-    }
+    const answered = (index: number, answer: RowAnswer) => {
+      answers[index] = answer;
+      counts[typeof answer === 'object' ? 'failed' : answer] += 1;
+      progress(counts);
+    };
+    await sender.sendAll(batch, answered).catch(fail);
     return answers;
   }
 
-  async function report(before: Promise<void>, batch: readonly ImportRow[]): Promise<void> {
-    const sent = send(batch);
-    await before;
-    for (const answer of await sent) if (typeof answer === 'object') await options.refused(answer).catch(fail);
-    reported += batch.length;
-    wake();
+  /** The batches without an answer, in order. */
+  const sent: Promise<readonly RowAnswer[]>[] = [];
+  /** Waits until at most `most` batches have no answer. Reports the rejected rows of the others. */
+  async function settle(most: number): Promise<void> {
+    while (sent.length > most) {
+      for (const answer of (await sent.shift()) ?? []) {
+        if (typeof answer === 'object') await options.refused(answer).catch(fail);
+      }
+    }
   }
 
   const countsRemaining = options.countsRemaining ?? false;
@@ -109,11 +94,11 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
           continue;
         }
         read += batch.length;
-        reports = report(reports, batch);
-        while (failure === undefined && (running >= PARALLEL || read - reported >= MAX_AHEAD)) await oneEnded();
+        sent.push(send(batch));
+        await settle(PARALLEL - 1);
         if (checkpoint !== undefined && read >= noted + CHECKPOINT_EVERY) {
           noted = read;
-          await reports;
+          await settle(0);
           if (failure === undefined) await checkpoint(read, counts.failed).catch(fail);
         }
         if (failure !== undefined && !countsRemaining) break;
@@ -124,9 +109,9 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
     isInputFault = failure === undefined;
     fail(error);
   }
-  await reports;
+  await settle(0);
   if (failure === undefined) await checkpoint?.(read, counts.failed).catch(fail);
-  const unanswered = read - answered();
+  const unanswered = read - counts.created - counts.skipped - counts.failed;
   return { counts, unanswered, remaining, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
 }
 

@@ -4,7 +4,7 @@ import { readApiKey } from '../../credential/read-credential.ts';
 import { isSignalExit } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
-import { FLAGS, type FlagValues, flag, flagValue, oneShot, readFlags } from '../../flags/global-flags.ts';
+import { FLAGS, type FlagValues, flag, oneShot, readFlags, VAULT_FLAGS } from '../../flags/global-flags.ts';
 import { printByteSize } from '../../flags/quantities.ts';
 import { chooseTarget, openTarget } from '../../flags/target.ts';
 import { createPrinter } from '../../output/print-result.ts';
@@ -62,41 +62,40 @@ const MAX_REPORTED = 5;
 
 const DRY_RUN = { dryRun: oneShot('--dry-run', 'check and print the request of the first row; send nothing') };
 
-const TARGET_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
-
 /** `vault import FILE`: creates a token from each row, many at a time. */
 export const defineImport = subcommand<CsvFlags>({
   args: { '<file>': 'the file to import; - for standard input' },
-  flags: { ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN, ...TARGET_FLAGS, ...FLAGS.output },
+  flags: { ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN, ...VAULT_FLAGS, ...FLAGS.output },
   help: HELP,
   examples: [
     'vault import tokens.age --identity identity.txt',
     'vault import cards.csv --type card --map number=pan --map metadata.customer=id',
     'vault import tokens.ndjson --resume import.journal --errors rejected.ndjson',
   ],
-  async run({ words: [path = ''], flags, env: variables }) {
-    const env = await withProfile(flags, variables);
-    const { dryRun: isDryRun, ...read } = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN }, flags, env);
-    const print = createPrinter(flags, env, isDryRun ? RESULT_VIEWS.dryRun : RESULT_VIEWS.import);
-    const toRows = rowReader(path, read, flags);
+  async run(parsed) {
+    const line = await withProfile(parsed);
+    const [path = ''] = line.words;
+    const { dryRun: isDryRun, ...read } = readFlags({ ...IMPORT_FLAGS, ...DECRYPT_FLAGS, ...DRY_RUN }, line);
+    const print = createPrinter(line, isDryRun ? RESULT_VIEWS.dryRun : RESULT_VIEWS.import);
+    const toRows = rowReader(path, read, line.flags);
     if (isDryRun) {
-      const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+      const { headerPrefix } = readFlags(FLAGS.daemon, line);
       await print(await firstRequest(toRows(await openInput(path, read)), headerPrefix));
       return 0;
     }
-    const target = chooseTarget(flags, env);
-    const apiKey = await readApiKey(flags, env);
+    const target = chooseTarget(line);
+    const apiKey = await readApiKey(line);
     const input = await openInput(path, read);
     const journalPath = filePath('--resume', read.resume);
     const journal = journalPath === undefined ? undefined : await openJournal(journalPath);
     const errorPath = filePath('--errors', read.errors);
     const errors = errorPath === undefined ? undefined : await openErrorFile(errorPath);
-    const client = await openTarget(target, flags, env, 'many');
-    const line = progressLine('importing', printByteSize);
+    const client = await openTarget(target, line, 'many');
+    const progress = progressLine('importing', printByteSize);
     let reported = 0;
     let soFar: Readonly<ImportCounts> = { created: 0, skipped: 0, failed: 0 };
     const atExit = (code: number) => {
-      line.end();
+      progress.end();
       if (isSignalExit(code)) reportInterrupt(soFar, journalPath);
     };
     process.on('exit', atExit);
@@ -107,7 +106,7 @@ export const defineImport = subcommand<CsvFlags>({
         apiKey,
         progress: (counts) => {
           soFar = counts;
-          line.show(input.bytesRead(), Math.max(input.size ?? 0, input.bytesRead(), 1));
+          progress.show(input.bytesRead(), Math.max(input.size ?? 0, input.bytesRead(), 1));
         },
         checkpoint: journal && ((done, failed) => journal.note(done, failed)),
         countsRemaining: path !== '-',
@@ -117,14 +116,14 @@ export const defineImport = subcommand<CsvFlags>({
           if (errors === undefined && reported <= MAX_REPORTED) report(`line ${error.line}: ${rowReason(error)}`);
         },
       });
-      line.end();
+      progress.end();
       const before = journal?.refused ?? 0;
-      const exitCode = reportEnding(ending, { before, errors: errorPath, journal: journalPath, env });
+      const exitCode = reportEnding(ending, before, errorPath, journalPath, line.env);
       if (!('stoppedBy' in ending)) await print(stringifyJson({ ...ending.counts }));
       return exitCode;
     } finally {
       process.off('exit', atExit);
-      line.end();
+      progress.end();
       await rows.return(undefined);
       await client.close();
       await errors?.close();

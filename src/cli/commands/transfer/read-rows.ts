@@ -19,9 +19,7 @@ export const READ_ONLY: ReadonlySet<string> = new Set([
   'masked',
 ]);
 
-/** How to read tokens that have the form of a reply. */
 interface ReadOptions {
-  /** Called with the members that are left out. */
   readonly onSkipped: (members: readonly string[]) => void;
   /** Whether the data of all rows is revealed. The rows themselves do not show this. */
   readonly isRevealed: boolean;

@@ -29,20 +29,17 @@ export async function openErrorFile(path: string) {
   };
 }
 
-/** Further facts about an import that has ended. */
-interface Circumstances {
-  /** Rows that earlier runs of the journal rejected. */
-  readonly before: number;
-  /** The file of `--errors`. */
-  readonly errors: string | undefined;
-  /** The file of `--resume`. */
-  readonly journal: string | undefined;
-  readonly env: Environment;
-}
-
-/** Reports why an import did not finish, the outcome of the rows, and how to continue. Returns the exit code. */
-export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
-  const { before, errors, journal, env } = circumstances;
+/**
+ * Reports why an import did not finish, the outcome of the rows, and how to continue. Returns the exit code. `before`
+ * counts the rows that earlier runs of the journal rejected; `errors` and `journal` are files.
+ */
+export function reportEnding(
+  ending: ImportEnding,
+  before: number,
+  errors: string | undefined,
+  journal: string | undefined,
+  env: Environment,
+): ExitCode {
   const { counts, unanswered, remaining, isInputFault } = ending;
   const stopped = 'stoppedBy' in ending;
   const fault = ending.stoppedBy instanceof Fault ? ending.stoppedBy.code : undefined;

@@ -4,7 +4,7 @@ import type { ConsoleCommands } from '../../../console/about.ts';
 import type { ConsoleKey } from '../../../console/identities.ts';
 import type { VaultLocation } from '../../../vault/location.ts';
 import { namedCredential, readApiKey } from '../../credential/read-credential.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../flags/global-flags.ts';
+import { type Environment, FLAGS, type Line, readFlags } from '../../flags/global-flags.ts';
 import type { Target } from '../../flags/target.ts';
 
 /** Returns a flag with its value, quoted for a shell. Returns no words without a value. */
@@ -12,8 +12,8 @@ const words = (flag: string, value: string | undefined): readonly string[] =>
   value === undefined ? [] : [flag, shellWord(value)];
 
 /** Returns the words with which commands in any folder reach the vault of a console. */
-export function consoleCommands(target: Target, keys: readonly ConsoleKey[], flags: GlobalFlags, env: Environment) {
-  const named = target.url === undefined ? ownWords(target, flags, env) : daemonWords(target.url, flags, env);
+export function consoleCommands(target: Target, keys: readonly ConsoleKey[], line: Line) {
+  const named = target.url === undefined ? ownWords(target, line) : daemonWords(target.url, line);
   const vault = named.join(' ');
   const keyFlags = keys.flatMap(({ flag = [] }) => flag);
   return {
@@ -32,18 +32,18 @@ export function devCommands(file: string | undefined): ConsoleCommands {
   };
 }
 
-function daemonWords(url: string, flags: GlobalFlags, env: Environment): readonly string[] {
-  const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
+function daemonWords(url: string, line: Line): readonly string[] {
+  const { headerPrefix, caFile } = readFlags(FLAGS.daemon, line);
   return [
     ...words('--url', url),
-    ...words('--header-prefix', flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix)),
+    ...words('--header-prefix', headerPrefix),
     ...words('--ca-file', caFile && path.resolve(caFile)),
   ];
 }
 
 /** Returns the words that open a vault itself, without a credential that only a person or standard input has. */
-function ownWords({ file, store }: VaultLocation, flags: GlobalFlags, env: Environment) {
-  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
+function ownWords({ file, store }: VaultLocation, line: Line) {
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(line);
   return [
     ...words('--file', file && path.resolve(file)),
     ...words('--store', store?.url.shown),
@@ -59,20 +59,20 @@ function ownWords({ file, store }: VaultLocation, flags: GlobalFlags, env: Envir
  */
 export async function readConsoleKeys(
   files: readonly string[],
-  flags: GlobalFlags,
+  line: Line & { readonly profile?: string },
   ownEnv: Environment,
-  { env, name }: { readonly env: Environment; readonly name?: string },
 ): Promise<readonly ConsoleKey[]> {
+  const { flags, env, profile } = line;
   const named = env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined;
   const chosen = files.length > 0 || named === undefined ? files : [named];
   if (chosen.length === 0 && env['VAULT_API_KEY']) {
-    const apiKey = await readApiKey(flags, env);
-    if (name === undefined || ownEnv['VAULT_API_KEY']) return [{ apiKey, source: 'VAULT_API_KEY' }];
-    return [{ apiKey, source: `profile ${name}`, flag: words('--profile', name).join(' ') }];
+    const apiKey = await readApiKey(line);
+    if (profile === undefined || ownEnv['VAULT_API_KEY']) return [{ apiKey, source: 'VAULT_API_KEY' }];
+    return [{ apiKey, source: `profile ${profile}`, flag: words('--profile', profile).join(' ') }];
   }
   return Promise.all(
     chosen.map(async (apiKeyFile) => ({
-      apiKey: await readApiKey({ ...flags, apiKeyFile }, env),
+      apiKey: await readApiKey({ flags: { ...flags, apiKeyFile }, env }),
       source: path.basename(apiKeyFile),
       flag: words('--api-key-file', path.resolve(apiKeyFile)).join(' '),
     })),

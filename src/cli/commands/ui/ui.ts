@@ -15,15 +15,15 @@ import {
   FLAGS,
   type FlagsOf,
   flag,
-  flagValue,
-  type GlobalFlags,
+  type Line,
+  readFlags,
   VAULT_FLAGS,
 } from '../../flags/global-flags.ts';
 import { parseDuration, parseWhole } from '../../flags/quantities.ts';
 import { chooseTarget, daemonAt, openTarget, type Target } from '../../flags/target.ts';
 import { VERSION } from '../../help/version.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { namedProfile } from '../../profiles/with-profile.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
 import { createStopper, stopSignals } from '../serve/stopper.ts';
 import { subcommand } from '../subcommand.ts';
 import { consoleCommands, readConsoleKeys } from './console-commands.ts';
@@ -65,30 +65,25 @@ export const defineUi = subcommand<UiFlags>({
   async run({ flags: { apiKeyFile, ...flags }, env: variables }) {
     const { env, ignored } = withoutForeign(variables);
     for (const fact of ignored) report(fact);
-    const profile = await namedProfile(flags, env);
-    const apiKeys = await readConsoleKeys(apiKeyFile ?? [], flags, env, profile);
-    return showConsole(flags, apiKeys, profile.env);
+    const line = await withProfile({ flags, env });
+    return showConsole(line, await readConsoleKeys(apiKeyFile ?? [], line, env));
   },
 });
 
-async function showConsole(
-  flags: Omit<UiFlags, 'apiKeyFile'> & GlobalFlags,
-  apiKeys: readonly ConsoleKey[],
-  env: Environment,
-): Promise<ExitCode> {
-  const idleMs = parseDuration('--idle', flagValue(flags.idle, env, UI_FLAGS.idle) ?? '30m');
-  const portText = flagValue(flags.port, env, UI_FLAGS.port) ?? '0';
-  const port = parseWhole(portText, 0, 65_535, '--port (VAULT_UI_PORT) must be a number from 0 to 65535');
+async function showConsole(line: Line<Omit<UiFlags, 'apiKeyFile'>>, apiKeys: readonly ConsoleKey[]): Promise<ExitCode> {
+  const read = readFlags(UI_FLAGS, line);
+  const idleMs = parseDuration('--idle', read.idle ?? '30m');
+  const port = parseWhole(read.port ?? '0', 0, 65_535, '--port (VAULT_UI_PORT) must be a number from 0 to 65535');
   // The router of the daemon compiles code when it loads, even for the page of a vault behind another daemon.
   assertEngine();
-  const target = chooseTarget(flags, env);
-  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
+  const target = chooseTarget(line);
+  const { headerPrefix = 'SVC' } = readFlags(FLAGS.daemon, line);
   const dev =
     target.url !== undefined
-      ? (await import('../../../client/remote.ts')).devSender(await daemonAt(target.url, flags, env))
+      ? (await import('../../../client/remote.ts')).devSender(await daemonAt(target.url, line))
       : undefined;
-  const credential = target.url !== undefined ? undefined : await readCredential(target, flags, env);
-  const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
+  const credential = target.url !== undefined ? undefined : await readCredential(target, line);
+  const client = await openTarget(target, line, 'console', { credential: structuredClone(credential) });
   try {
     // An operation that needs no permission but reads the store.
     const ask = (apiKey: string | undefined) =>
@@ -101,10 +96,10 @@ async function showConsole(
       stop = request;
       stopSignals([])(request);
     });
-    const opens = flags.open !== false && canPrompt() && hasScreen(env);
+    const opens = line.flags.open !== false && canPrompt() && hasScreen(line.env);
     // Only the daemon keeps the process alive, so that a failure to listen ends it at once.
     const idle = setTimeout(() => {
-      report(`nobody used the page for ${flags.idle ?? '30m'}`);
+      report(`nobody used the page for ${read.idle ?? '30m'}`);
       stop();
     }, idleMs).unref();
     const ready = async () => {
@@ -117,7 +112,7 @@ async function showConsole(
       about: {
         url: nameOf(target),
         header_prefix: headerPrefix,
-        commands: consoleCommands(target, apiKeys, flags, env),
+        commands: consoleCommands(target, apiKeys, line),
       },
       holder:
         target.file !== undefined && credential !== undefined
