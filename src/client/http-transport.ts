@@ -1,12 +1,10 @@
-import type { Pool } from 'undici';
-import { isError } from '../core/error-code.ts';
+import type { IncomingMessage } from 'node:http';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
-import { loadedOnce } from '../core/loaded-once.ts';
 import { checkSocketPath } from '../core/socket-path.ts';
-import { clearTimeout, endOfTick, setTimeout } from '../core/timers.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 
-/** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
-const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
+const DEFAULT_TIMEOUT_MS = 30_000;
 const CHECK_URL = 'check --url (VAULT_URL)';
 
 /** Hints for the error codes of connections; the first matching pattern wins. */
@@ -41,6 +39,17 @@ export interface HttpTransport {
   close(): Promise<void>;
 }
 
+export interface TransportOptions {
+  /** The URL of the daemon: `http://…`, `https://…` or `unix:/path.sock`. */
+  readonly url: string;
+  /** The timeout of one call in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+  /** Whether only one request is sent, after which the connection closes. */
+  readonly oneShot?: boolean;
+  /** The certificates to trust for `https://…` instead of Node's, as PEM text. */
+  readonly ca?: string | undefined;
+}
+
 /** The address of a daemon: `http://…`, `https://…` or `unix:/path.sock`. */
 export interface Address {
   readonly secure: boolean;
@@ -51,57 +60,58 @@ export interface Address {
 }
 
 /**
- * Creates a transport for many requests, over a pool of persistent connections. It follows no redirect, because that
- * would forward the API key. `ca` holds the certificates to trust instead of Node's, as PEM text. Throws the fault
- * `usage` for an invalid URL; `send` rejects with `unreachable`.
+ * Creates a transport that keeps its connections for later requests, unless `oneShot` is set. It follows no redirect,
+ * because that would forward the API key. Throws the fault `usage` for an invalid URL; `send` rejects with `unreachable`.
  */
-export function httpTransport(url: string, timeoutMs: number, ca?: string): HttpTransport {
+export function httpTransport({ url, timeoutMs = DEFAULT_TIMEOUT_MS, oneShot, ca }: TransportOptions): HttpTransport {
   const { secure, connection, base, hostHeader } = parseAddress(url);
-  const origin = `${secure ? 'https' : 'http'}://${hostHeader}`;
-  const { socketPath } = connection;
-  const open = loadedOnce(async (): Promise<Pool> => {
-    // undici has only a default export in the CommonJS bundle.
-    const { default: undici } = await import('undici');
-    return new undici.Pool(origin, {
-      ...NO_TIMEOUTS,
-      allowH2: false,
-      ...(socketPath && { socketPath }),
-      ...(ca !== undefined && { connect: { ca } }),
-    });
-  });
-
+  // `import` would run all lazy getters of the module, and one of them loads undici.
+  const { Agent, request } = process.getBuiltinModule(secure ? 'node:https' : 'node:http');
+  const agent = oneShot ? false : new Agent({ keepAlive: true });
   return {
-    async send({ method, path, headers, bodyText = null }) {
-      const pool = await open();
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(new Error('timeout')), timeoutMs);
+    async send({ method, path, headers, bodyText }) {
+      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      const chunks: Buffer[] = [];
+      const sent = request({
+        ...connection,
+        ca,
+        agent,
+        method,
+        path: `${base}${path}`,
+        headers: { host: hostHeader, ...headers, ...(oneShot && { connection: 'close' }) },
+      });
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        sent.destroy();
+      }, timeoutMs);
       try {
-        const { signal } = late;
-        const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
-        const body = await response.body.bytes();
-        // undici releases the connection only in the next tick. A request before that would open another connection.
-        await endOfTick();
-        return { status: response.statusCode, headers: response.headers, body };
+        sent.on('response', (response) => {
+          sent.off('close', reject);
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject).on('end', () => resolve(response));
+        });
+        // A switch of protocols ends the request without an error.
+        sent.on('error', reject).on('close', reject).end(bodyText);
+        const { statusCode = 0, headers: received } = await promise;
+        return { status: statusCode, headers: received, body: Buffer.concat(chunks) };
       } catch (error) {
-        throw unreachable(url, error, late.signal.aborted ? timeoutMs : undefined);
+        sent.destroy();
+        throw unreachable(url, error, isLate ? timeoutMs : undefined);
       } finally {
         clearTimeout(timer);
+        if (oneShot) sent.destroy();
       }
     },
     async close() {
-      await open.loaded?.destroy();
+      if (agent) agent.destroy();
     },
   };
 }
 
-/**
- * Returns Node's error code for a failed request. undici's own errors and responses that are not HTTP get the code of a
- * similar error.
- */
+/** Returns Node's error code for a failed request. */
 function reasonOf(error: unknown): string {
-  if (!isError(error) || !('code' in error)) return 'the connection was interrupted';
-  error.code ??= 'HPE_INVALID_CONSTANT';
-  return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : String(error.code);
+  return errorCode(error) ?? 'the connection was interrupted';
 }
 
 /** Returns the address in a daemon's URL. Throws the fault `usage`. */

@@ -1,30 +1,26 @@
 import type { Call, Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
-import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/patterns.ts';
-import { decodeUtf8 } from '../core/decode-utf8.ts';
+import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/schema.ts';
+import { decodeUtf8 } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
 import { Problem } from '../core/problem.ts';
 import { decodeProblem, parseText } from './decode-problem.ts';
-import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport, notAVault } from './http-transport.ts';
-import { oneShotTransport } from './one-shot-transport.ts';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  httpTransport,
+  notAVault,
+  type TransportOptions,
+} from './http-transport.ts';
 import { requestPath } from './request-path.ts';
 
-export interface RemoteOptions {
-  /** The URL of the daemon: `http://…`, `https://…` or `unix:/path.sock`. */
-  readonly url: string;
+export interface RemoteOptions extends TransportOptions {
   /** The prefix of the header names. Default: `SVC`. */
   readonly headerPrefix?: string | undefined;
-  /** The timeout of one call in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
-  /** Whether the client makes only one call. It then starts faster and closes the connection after the call. */
-  readonly oneShot?: boolean;
   readonly userAgent?: string;
-  /** The certificates to trust for `https://…` instead of Node's, as PEM text. */
-  readonly ca?: string | undefined;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
 const SENDABLE_TEXT = new RegExp(SENDABLE);
@@ -34,8 +30,7 @@ const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
 export function remoteClient(options: RemoteOptions): Client {
   const prefix = headerPrefixOf(options.headerPrefix);
   const { userAgent } = options;
-  const open = options.oneShot ? oneShotTransport : httpTransport;
-  const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
+  const transport = httpTransport(options);
   return {
     async call(call) {
       const request = requestOf({ ...call, bodyText: await bodyTextOf(call) }, prefix);
@@ -53,7 +48,7 @@ export function remoteClient(options: RemoteOptions): Client {
 export async function sendToDev(
   options: RemoteOptions,
   { method, path, apiKey, body }: DevRequest,
-  transport: HttpTransport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca),
+  transport = httpTransport({ ...options, oneShot: true }),
 ): Promise<Reply> {
   const prefix = headerPrefixOf(options.headerPrefix);
   const bodyText = body === undefined ? undefined : JSON.stringify(body);
@@ -73,7 +68,7 @@ export async function sendToDev(
  * requests in progress.
  */
 export function devSender(options: RemoteOptions) {
-  const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
+  const transport = httpTransport(options);
   return { send: (request: DevRequest) => sendToDev(options, request, transport), close: () => transport.close() };
 }
 

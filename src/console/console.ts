@@ -2,8 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Client, Reply } from '../contract/call.ts';
 import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
-import { invalid, Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { invalid, Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit } from '../core/rate-limit.ts';
 import { runningTime } from '../core/running-time.ts';

@@ -24,7 +24,7 @@ export const HANDLERS: { readonly [Id in OperationId]: LoadedOnce<Handler<Id>> }
   listApplications: loadedOnce(async () => (await import('./applications/read.ts')).listApplications),
   getApplicationByKey: loadedOnce(async () => (await import('./applications/read.ts')).getApplicationByKey),
   explainAccess: loadedOnce(async () => (await import('./applications/explain.ts')).explainApplicationAccess),
-  measureReach: loadedOnce(async () => (await import('./applications/reach.ts')).measureReach),
+  measureReach: loadedOnce(async () => (await import('./applications/explain.ts')).measureReach),
   getApplication: loadedOnce(async () => (await import('./applications/read.ts')).getApplication),
   updateApplication: loadedOnce(async () => (await import('./applications/change.ts')).updateApplication),
   regenerateApplicationKey: loadedOnce(async () => (await import('./applications/change.ts')).regenerateApplicationKey),

@@ -1,6 +1,5 @@
-import { addDigests } from '../core/audit/digest.ts';
 import type { EndedRecord } from '../core/audit/ports.ts';
-import { changesOf, digestOf, type RecordChange, removesTenant } from '../core/audit/record-digest.ts';
+import { addDigests, changesOf, digestOf, type RecordChange, removesTenant } from '../core/audit/record-digest.ts';
 import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Keyring, Store } from '../core/ports.ts';
 

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Client, Reply, SentBody } from '../contract/call.ts';
 import { CONSOLE_AGENT, DEV_PATHS } from '../contract/dev-paths.ts';
-import { Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
 import { formatInstant } from '../core/time.ts';
 import { setTimeout } from '../core/timers.ts';

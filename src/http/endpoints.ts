@@ -3,8 +3,7 @@ import type { Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
-import { Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit, type Rate } from '../core/rate-limit.ts';
 import type { Cors } from './cors.ts';
@@ -12,11 +11,10 @@ import type { DaemonOptions } from './daemon-options.ts';
 import { hasLeft } from './has-left.ts';
 import { networkOf } from './network-of.ts';
 import { isOwnMachine } from './own-hosts.ts';
-import { parseQueryString } from './parse-query-string.ts';
 import { peerOf } from './peer-of.ts';
 import { announcedLength, BUSY, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
-import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
+import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, parseQueryString, type RouteMatch } from './routes.ts';
 
 /** The maximum number of failed authentications of a network in a second. */
 export const FAILURES: Rate = { calls: 20, ms: 1_000 };

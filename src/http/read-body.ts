@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SentBody } from '../contract/call.ts';
-import { freeBytes } from '../core/free-bytes.ts';
+import { freeBytes } from '../core/bytes.ts';
 import { Problem } from '../core/problem.ts';
 import type { Quota } from '../core/quota.ts';
 import { clearInterval, setImmediate, setInterval } from '../core/timers.ts';

@@ -1,4 +1,4 @@
-import { freeBytes } from '../core/free-bytes.ts';
+import { freeBytes } from '../core/bytes.ts';
 
 const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
 

@@ -7,8 +7,7 @@ import { encodeFields, type Field, FieldEncoder, withFields } from './field-enco
 import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
-import { tenantKeyBytes, tenantKeyWrapper } from './tenant-key.ts';
-import { Lock, tenantKeyring } from './tenant-keyring.ts';
+import { Lock, tenantKeyBytes, tenantKeyring, tenantKeyWrapper } from './tenant-keyring.ts';
 
 const API_KEY_HASH_BYTES = 32;
 const ANCHOR_MAC_BYTES = 32;

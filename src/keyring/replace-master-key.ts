@@ -8,7 +8,7 @@ import { headerMac } from './header-mac.ts';
 import { wrapMasterKey } from './slot.ts';
 import { loadSodium, type Sodium } from './sodium.ts';
 import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
-import { tenantKeyWrapper } from './tenant-key.ts';
+import { tenantKeyWrapper } from './tenant-keyring.ts';
 import { openSlot } from './unlock-master-key.ts';
 
 /**

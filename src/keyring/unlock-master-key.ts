@@ -3,8 +3,7 @@ import type { Keyring, VaultHeader } from '../core/ports.ts';
 import { CREDENTIAL_NAMES, type Credential } from './credential.ts';
 import { checkHeaderShape, verifyHeader } from './header-mac.ts';
 import { openKeyring } from './keyring.ts';
-import { decodeSlot, unwrapMasterKey } from './slot.ts';
-import { isBearable } from './slot-kdf.ts';
+import { decodeSlot, isBearable, unwrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 

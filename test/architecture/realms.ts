@@ -40,5 +40,5 @@ const FOREIGN =
 export const valuesComeFromAnyRealm: Rule = (sources) =>
   [...sources].flatMap(([file, text]) => {
     const found = isOfProduct(file) ? codeOf(text).match(FOREIGN)?.[0] : undefined;
-    return found === undefined ? [] : [`${file}: ${found}; use src/core/error-code.ts or is-bytes.ts`];
+    return found === undefined ? [] : [`${file}: ${found}; use src/core/error-code.ts or bytes.ts`];
   });

@@ -2,8 +2,8 @@ import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
 import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditHead } from '../../src/core/audit/ports.ts';
-import type { Clock } from '../../src/core/clock.ts';
 import type { Keyring, Store } from '../../src/core/ports.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { openTestStore } from '../test-store.ts';
 

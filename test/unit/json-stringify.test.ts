@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
-import { JsonNumber } from '../../src/core/json/kind.ts';
-import { objectOfMembers } from '../../src/core/json/member-names.ts';
+import { JsonNumber, objectOfMembers } from '../../src/core/json/kind.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { JsonText, stringifyJson } from '../../src/core/json/stringify.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { paddedLength, padText, unpadText } from '../../src/keyring/padding.ts';
+import { paddedLength, padText, unpadText } from '../../src/keyring/envelope.ts';
 
 describe('the padded length', () => {
   test.each([

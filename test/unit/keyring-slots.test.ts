@@ -3,8 +3,7 @@ import { Fault } from '../../src/core/fault.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { decodeSlot, encodeSlot, type Slot } from '../../src/keyring/slot.ts';
-import { PASSPHRASE_COST } from '../../src/keyring/slot-kdf.ts';
+import { decodeSlot, encodeSlot, PASSPHRASE_COST, type Slot } from '../../src/keyring/slot.ts';
 import { addSlot, listSlots, removeSlot } from '../../src/keyring/slots.ts';
 import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 

@@ -1,15 +1,14 @@
-import type { AccessRule } from '../../contract/access-rule.ts';
 import type { ExplainedGrant, ExplainedPermission, RuleOutcome, TokenPermission } from '../../contract/explanation.ts';
-import type { Permission } from '../../contract/permissions.ts';
+import type { AccessRule, Permission } from '../../contract/permissions.ts';
 import {
+  type Grants,
   governingRule,
   governingTransform,
   matches,
   reachesEveryContainer,
   satisfies,
   type TokenFacts,
-} from './governing-transform.ts';
-import type { Grants } from './grants.ts';
+} from './grants.ts';
 
 /** A token to explain. The reasons name no container of a hidden one. */
 interface ExplainedToken extends TokenFacts {

@@ -1,5 +1,4 @@
-import type { AccessRule, Condition } from '../../contract/access-rule.ts';
-import type { Permission } from '../../contract/permissions.ts';
+import type { AccessRule, Condition, Permission } from '../../contract/permissions.ts';
 import type { TenantKeyring, TokenCondition } from '../ports.ts';
 import { indexed } from '../tokens/indexes.ts';
 import type { Grants } from './grants.ts';

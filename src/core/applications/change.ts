@@ -6,8 +6,7 @@ import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkReadOnly } from '../request/check-read-only.ts';
-import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
-import { makeApplicationKey } from './application-key-codec.ts';
+import { makeApplicationKey, type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
 import { findApplication } from './read.ts';
 import { removeWith } from './removal.ts';
 

@@ -2,11 +2,10 @@ import { MAX_KEYS } from '../../contract/application-key.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
-import { isExpired } from '../is-expired.ts';
 import { invalid, Problem } from '../problem.ts';
+import { isExpired } from '../time.ts';
 import { parseKeyExpiry } from '../tokens/expires-at.ts';
-import type { OpenedApplication } from './application-codec.ts';
-import { isReplaced, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
+import { isReplaced, makeApplicationKey, type OpenedApplication, showApplicationKey } from './application-codec.ts';
 import { areCurrent, findApplication } from './read.ts';
 import { removeWith } from './removal.ts';
 

@@ -1,12 +1,11 @@
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
-import { isExpired } from '../is-expired.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
+import { isExpired, latestEnd } from '../time.ts';
 import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
-import { latestEnd } from './latest-end.ts';
 
 /** Get an Application (§4.2). Only this reply counts the valid expiring applications that it created. */
 export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, context) => {

@@ -1,8 +1,6 @@
 import type { Keyring } from '../ports.ts';
-import { authorityRecords } from './authority-records.ts';
-import { addDigests } from './digest.ts';
 import type { AuthorityScan } from './ports.ts';
-import { type DigestedTable, digestOf, type RecordChange } from './record-digest.ts';
+import { addDigests, authorityRecords, type DigestedTable, digestOf, type RecordChange } from './record-digest.ts';
 
 interface TenantState {
   revision: number;

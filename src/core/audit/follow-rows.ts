@@ -1,10 +1,9 @@
-import { isSameBytes } from '../is-bytes.ts';
+import { isSameBytes } from '../bytes.ts';
 import type { Keyring } from '../ports.ts';
 import { type AuditEvent, decodeRowEvents, type decodeWitness } from './audit-event.ts';
 import { linkOf } from './audit-link.ts';
-import { addDigests, decodeDigest } from './digest.ts';
 import type { AuditEntry, Witness } from './ports.ts';
-import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
+import { addDigests, changesOf, decodeDigest, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
 import { BrokenAudit, openRowText } from './walk-audit.ts';
 
 /** A row with a link, the last authority row up to it, and the digest of that row. */

@@ -3,14 +3,18 @@ import { Problem } from '../problem.ts';
 import { endOfTick } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
 import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
-import { authorityRecords } from './authority-records.ts';
 import { authorityRows, BEFORE_ALL, findPosition, TAIL_ROWS } from './authority-rows.ts';
-import { readBase } from './base.ts';
-import { addDigests } from './digest.ts';
 import { addedBy, type FollowedPosition, passCommits } from './follow-rows.ts';
 import type { AuditEntry, SealedRow, Witness } from './ports.ts';
-import { changesOf, headerMark, type RecordChange, removesTenant } from './record-digest.ts';
-import { createSums, digestOfState } from './sums.ts';
+import {
+  addDigests,
+  authorityRecords,
+  changesOf,
+  headerMark,
+  type RecordChange,
+  removesTenant,
+} from './record-digest.ts';
+import { createSums, digestOfState, readBase } from './sums.ts';
 import { BrokenAudit, problemOf } from './walk-audit.ts';
 
 /** The number of rows in one read. Usually more than the rows of one commit. */

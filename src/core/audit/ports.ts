@@ -147,3 +147,10 @@ export interface AuthorityScan {
   /** The API keys. */
   readonly keys: Iterable<EndedRecord & { readonly tenant_id: string }>;
 }
+
+/** A record, as the log index names it: the caller of an entry, or a record that it names. */
+export interface AuditSubject {
+  readonly kind: 'actor' | 'entity';
+  readonly tenant_id: string;
+  readonly id: string;
+}

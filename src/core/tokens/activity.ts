@@ -1,6 +1,6 @@
 import type { ApplicationKeyRecord } from '../application-ports.ts';
-import type { Clock } from '../clock.ts';
 import type { Instant, PresentedToken, Store } from '../ports.ts';
+import type { Clock } from '../time.ts';
 import { clearTimeout, MachineDate, setTimeout } from '../timers.ts';
 
 /** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */

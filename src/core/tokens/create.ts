@@ -1,8 +1,7 @@
 import type { Transform } from '../../contract/permissions.ts';
 import type { CreateToken, Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
-import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
-import type { Grants } from '../access/grants.ts';
+import { type Grants, governingTransform, reachesEveryContainer } from '../access/grants.ts';
 import { evaluateExpression, loadFilters } from '../expressions/expressions.ts';
 import { budgetFor, type WorkBudget } from '../expressions/limits.ts';
 import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';

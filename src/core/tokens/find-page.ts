@@ -1,5 +1,5 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
-import type { TokenFacts } from '../access/governing-transform.ts';
+import type { TokenFacts } from '../access/grants.ts';
 import type { Context } from '../handler.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
 import type { FoundPage, Scan, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';

@@ -1,5 +1,4 @@
-import type { TokenPreview } from '../../contract/preview.ts';
-import type { CreateToken } from '../../contract/token.ts';
+import type { CreateToken, TokenPreview } from '../../contract/token.ts';
 import type { Handler } from '../handler.ts';
 import { loadFiltersOf, prepareToken } from './create.ts';
 

@@ -7,9 +7,8 @@ import {
   type TokenType,
   type ValueRule,
 } from '../../contract/token-types.ts';
-import { isLonger } from '../is-longer.ts';
-import { isJsonObject } from '../json/kind.ts';
-import { memberNames } from '../json/member-names.ts';
+import { isLonger } from '../bytes.ts';
+import { isJsonObject, memberNames } from '../json/kind.ts';
 import { integerOf } from '../json/number-digits.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { invalid, Problem } from '../problem.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { httpTransport } from '../../../client/http-transport.ts';
+import { parseAddress } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { StoreLocation } from '../../../vault/location.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../credential/prompt.ts';
@@ -98,8 +98,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   const output = asked === undefined ? undefined : parseChoice('--default-output', asked, FORMATS);
   const keys = { ...(await readKeys(flags, env)), ...(output !== undefined && { output }) };
   if (target.url !== undefined) {
-    // Check the URL: `httpTransport` throws for anything but a daemon's URL.
-    await httpTransport(target.url, 1).close();
+    parseAddress(target.url);
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
     return {

@@ -1,5 +1,5 @@
 import { parseText } from '../../../client/decode-problem.ts';
-import { oneShotTransport } from '../../../client/one-shot-transport.ts';
+import { httpTransport } from '../../../client/http-transport.ts';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { runningTime } from '../../../core/running-time.ts';
@@ -92,7 +92,7 @@ const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
  */
 async function askOnce(url: string, timeoutMs: number, ca: string | undefined): Promise<string | undefined> {
   try {
-    const { status, body } = await oneShotTransport(url, timeoutMs, ca).send({
+    const { status, body } = await httpTransport({ url, timeoutMs, ca, oneShot: true }).send({
       method: 'GET',
       path: '/readyz',
       headers: {},
