@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Pool } from 'undici';
-import { passesAba, passesLuhn } from '../src/core/tokens/check-digits.ts';
+import { passesAba, passesLuhn } from '../src/core/tokens/validate-data.ts';
 import { parseFlags } from './parse-flags.ts';
 import { bareEnvironment, type ServedVault, serve, vault } from './run-vault.ts';
 

@@ -412,7 +412,6 @@ it('seals only the audit under a key that outlives rotations', () => {
   const carried = SEALED.filter(([, , key]) => key === 'carried').map(([file]) => file);
   expect([...new Set(carried)]).toEqual([
     'src/keyring/keyring.ts',
-    'src/keyring/follow-master-key.ts',
     'src/core/audit/audit.ts',
     'src/core/audit/follower.ts',
     'src/core/audit/sums.ts',

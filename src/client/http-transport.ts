@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { errorCode } from '../core/error-code.ts';
-import { Fault } from '../core/fault.ts';
+import { errorCode, Fault } from '../core/fault.ts';
 import { checkSocketPath } from '../core/socket-path.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 
@@ -146,7 +145,7 @@ function refusal(): Fault {
  * Returns the fault for a connection that failed or ended too early. `timeoutMs` is the timeout in milliseconds of a
  * request that it ended.
  */
-export function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): Fault {
+function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): Fault {
   const why = timeoutMs === undefined ? reasonOf(cause) : `no answer within ${timeoutMs} ms`;
   return new Fault('unreachable', `cannot reach ${url}: ${why}`, {
     hint: HINTS.find(([pattern]) => pattern.test(why))?.[1],

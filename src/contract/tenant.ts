@@ -62,7 +62,7 @@ export const USAGE_REPORT = object(['token_report'], {
 /** The maximum number of months in a report. The vault keeps older counts, too. */
 const MAX_MONTHS = 36;
 
-export const ACTIVITY_QUERY = object([], {
+const ACTIVITY_QUERY = object([], {
   months: {
     type: 'integer',
     minimum: 1,
@@ -73,7 +73,7 @@ export const ACTIVITY_QUERY = object([], {
 });
 
 /** Active tokens by month. */
-export const ACTIVITY = object(['months'], {
+const ACTIVITY = object(['months'], {
   months: {
     type: 'array',
     description: 'The months, the oldest first.',

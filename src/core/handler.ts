@@ -15,7 +15,7 @@ import type { RateLimit } from './rate-limit.ts';
 import type { Request } from './request/validate.ts';
 import type { StepsOrPromise } from './steps.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
-import type { TickHolder } from './tick.ts';
+import type { TickHolder } from './ticks.ts';
 import type { Clock } from './time.ts';
 import type { Activity } from './tokens/activity.ts';
 import type { Work } from './work.ts';

@@ -48,7 +48,7 @@ function format(instant: number): string {
   return `${lastDay.text}${time}.${twoDigits(Math.floor((ms % 1000) / 10))}${ms % 10}+00:00`;
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** Returns a day, in days since 1970-01-01, in ISO 8601, such as `2026-03-01`. */
 export function formatDay(day: number): string {
@@ -79,7 +79,7 @@ export function isExpired({ expires_at }: { readonly expires_at?: Instant | unde
  * How far ahead the end of an expiring application may be, in milliseconds: a day (§4.2), and a minute for processes
  * whose clocks differ.
  */
-const MAX_AHEAD_MS = 86_400_000 + 60_000;
+const MAX_AHEAD_MS = DAY_MS + 60_000;
 
 /** Returns the latest end of a valid expiring application at `now`. A later end was set under a wrong clock. */
 export const latestEnd = (now: Instant): Instant => now + MAX_AHEAD_MS;

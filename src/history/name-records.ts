@@ -1,10 +1,5 @@
-import {
-  authorityRecords,
-  changesOf,
-  isOfAuthority,
-  type RecordChange,
-  removesTenant,
-} from '../core/audit/record-digest.ts';
+import type { RecordChange } from '../core/audit/ports.ts';
+import { authorityRecords, changesOf, isOfAuthority, removesTenant } from '../core/audit/record-digest.ts';
 import type { Base } from '../core/audit/sums.ts';
 import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/key-holder-ports.ts';

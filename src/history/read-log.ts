@@ -194,7 +194,7 @@ async function indexCheck({ store, keyring, yieldToLoop }: LogParts, first: numb
  * `state`. It gets all events in order, each before the sums. Only a holder of the key can write a wrong one, or a faulty
  * version of the vault: no process could then open the vault, so doctor must name the row.
  */
-export function createAuthorityCheck(keyring: FollowKeys, from: number, state: LogState) {
+function createAuthorityCheck(keyring: FollowKeys, from: number, state: LogState) {
   let digest = digestOfState(keyring, state);
   const rows = [state.authority];
 

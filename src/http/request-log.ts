@@ -1,11 +1,10 @@
 import type { Reply } from '../contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
-import { errorCode, isError } from '../core/error-code.ts';
+import { errorCode, isError } from '../core/fault.ts';
 import { writeLog } from '../core/log-output.ts';
 import { Problem, problemReply } from '../core/problem.ts';
-import { runningTime } from '../core/running-time.ts';
-import { MachineDate, setImmediate, setTimeout, wallTime } from '../core/timers.ts';
-import { networkOf } from './network-of.ts';
+import { MachineDate, runningTime, setImmediate, setTimeout, wallTime } from '../core/timers.ts';
+import { networkOf } from './connected-clients.ts';
 
 /** The facts of an answered request. */
 export interface Answered {

@@ -147,7 +147,7 @@ export function passedSocket(env: Readonly<Record<string, string | undefined>>, 
 }
 
 /** Returns the path of a Unix socket that another process has bound. Linux only, as systemd is. */
-export function pathOfSocket(fd: number): string {
+function pathOfSocket(fd: number): string {
   const [, inode = ''] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`)) ?? [];
   const lines = readFileSync('/proc/self/net/unix', 'utf8').split('\n');
   // A path may contain blanks.

@@ -99,10 +99,7 @@ export function sealEnvelope(
   // From Buffer's pool, because V8 takes longer for a buffer of its own. Every byte is written below.
   const envelope = Buffer.allocUnsafe(plaintext.length + ENVELOPE_OVERHEAD);
   envelope[0] = SUITE;
-  envelope[1] = keyId >>> 24;
-  envelope[2] = keyId >>> 16;
-  envelope[3] = keyId >>> 8;
-  envelope[4] = keyId;
+  envelope.writeUInt32BE(keyId, 1);
   const nonce = new Uint8Array(envelope.buffer, envelope.byteOffset + NONCE_AT, NONCE_BYTES);
   takeNonce(nonce);
   const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, context, null, nonce, key);
@@ -127,13 +124,7 @@ function requireEnvelope(bytes: Uint8Array): void {
  */
 export function envelopeKeyId(envelope: Uint8Array): number {
   requireEnvelope(envelope);
-  return (
-    ((byteAt(envelope, 1) << 24) | (byteAt(envelope, 2) << 16) | (byteAt(envelope, 3) << 8) | byteAt(envelope, 4)) >>> 0
-  );
-}
-
-function byteAt(bytes: Uint8Array, at: number): number {
-  return bytes[at] ?? 0;
+  return new DataView(envelope.buffer, envelope.byteOffset).getUint32(1);
 }
 
 /**

@@ -44,11 +44,18 @@ function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
 }
 
-/** Returns the keyring of a master key. Derives all keys from it at once, so the caller can wipe the master key. */
-export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
+/** Resolves to a later master key, which the receiver wipes; to undefined if the vault still has the same one. */
+type FindNext = () => Promise<{ readonly vault: VaultIdentity; readonly master: Uint8Array } | undefined>;
+
+/**
+ * Returns the keyring of a master key. Derives all keys from it at once, so the caller can wipe the master key. A later
+ * one, which `refresh` takes from `findNext`, replaces only the wrapping of the tenants' keys.
+ */
+export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array, findNext?: FindNext): Keyring {
   const carried = openCarriedKeys(sodium, master, vault);
-  const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
-  const tenantKeys = tenantKeyWrapper(sodium, wrappingKey, vault);
+  let wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
+  let tenantKeys = tenantKeyWrapper(sodium, wrappingKey, vault);
+  let refreshing: Promise<void> | undefined;
   const lock = new Lock();
   const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
@@ -74,6 +81,15 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   function baseContext({ sequence, at, link }: Omit<AuditEntry, 'sealed'>): Uint8Array {
     const { format, vault_id } = vault;
     return encodeFields('token-vault audit base', format, vault_id, BASE_KEY_ID, sequence, at, link);
+  }
+
+  async function takeNext(): Promise<void> {
+    const next = await findNext?.();
+    if (next === undefined) return;
+    wrappingKey.fill(0);
+    wrappingKey = deriveFromMaster(sodium, next.master, 'tenant_key_wrapping');
+    tenantKeys = tenantKeyWrapper(sodium, wrappingKey, next.vault);
+    next.master.fill(0);
   }
 
   return {
@@ -146,8 +162,13 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     // The first field distinguishes these hashes from those of audit subjects, which use the same key.
     replyHash: (...fields) => hashed(REPLY_HASH_BYTES, carried.audit_index, ['token-vault reply hash', ...fields]),
 
-    // This keyring has one master key. `followMasterKey` wraps it for processes that can also unlock a later one.
-    refresh: async () => lock.requireUnlocked(),
+    async refresh() {
+      lock.requireUnlocked();
+      refreshing ??= takeNext().finally(() => {
+        refreshing = undefined;
+      });
+      await refreshing;
+    },
 
     close() {
       lock.locked = true;

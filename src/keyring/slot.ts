@@ -9,7 +9,7 @@ import type { VaultIdentity } from './header-mac.ts';
 import { loadLargeSodium, type Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
-export const SALT_BYTES = 16;
+const SALT_BYTES = 16;
 
 /** The cost of Argon2id 1.3 (RFC 9106) with one lane. */
 export interface PassphraseCost {
@@ -34,7 +34,7 @@ const COST_BOUNDS = {
  */
 const MAX_WORK = COST_BOUNDS.passes.max * COST_BOUNDS.memory_kib.max;
 
-export function isWithinBounds(cost: PassphraseCost): boolean {
+function isWithinBounds(cost: PassphraseCost): boolean {
   return (['passes', 'memory_kib'] as const).every((name) => {
     const { min, max } = COST_BOUNDS[name];
     return cost[name] >= min && cost[name] <= max;
@@ -51,7 +51,7 @@ export function isBearable(costs: readonly PassphraseCost[]): boolean {
  * salt for a key file, Argon2id for a passphrase. The commitment may be stored; the KEK may not. The caller checks
  * `cost`, which only a passphrase uses, and wipes the KEK.
  */
-export async function deriveSlotKeys(sodium: Sodium, credential: Credential, salt: Uint8Array, cost: PassphraseCost) {
+async function deriveSlotKeys(sodium: Sodium, credential: Credential, salt: Uint8Array, cost: PassphraseCost) {
   let derived: Uint8Array;
   if (credential.kind === 'key_file') {
     const message = encodeFields('token-vault key file', salt);

@@ -1,8 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { errorCode } from '../core/error-code.ts';
-import { Fault } from '../core/fault.ts';
+import { errorCode, Fault } from '../core/fault.ts';
 import { formatInstant } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { unlockKeyring } from '../keyring/unlock-master-key.ts';

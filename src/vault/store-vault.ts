@@ -1,8 +1,8 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { runningTime } from '../core/running-time.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
+import { runningTime } from '../core/timers.ts';
 import { createKeyring } from '../keyring/create-keyring.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';

@@ -17,8 +17,6 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
 
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'entries of the audit'],
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'the base of the audit'],
-  ['src/keyring/follow-master-key.ts', 'current.sealAuditEvent(at, text', 'carried', 'entries of the audit'],
-  ['src/keyring/follow-master-key.ts', 'current.sealAuditBase(row, text', 'carried', 'the base of the audit'],
   ['src/core/audit/audit.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'ids, actions and results'],
   ['src/core/audit/follower.ts', 'keyring.sealAuditEvent(at, text', 'carried', 'ids, actions, results and a digest'],
   ['src/core/audit/sums.ts', 'keyring.sealAuditBase({ sequence, at', 'carried', 'sums of hashes of records'],
@@ -27,7 +25,12 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
   ['src/keyring/tenant-keyring.ts', 'sealText(sodium, key', 'tenant', 'the values below'],
   ['src/core/tenants/tenant-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name and settings'],
   ['src/core/applications/application-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name, rules'],
-  ['src/core/applications/application-codec.ts', 'keyring.seal(contextOf(record', 'tenant', 'nothing: binds columns'],
+  [
+    'src/core/applications/application-codec.ts',
+    'keyring.seal(keyContextOf(record',
+    'tenant',
+    'nothing: binds columns',
+  ],
   ['src/core/tokens/token-codec.ts', 'keyring.seal(contextOf(id, clear', 'tenant', 'the masked form'],
   ['src/core/tokens/token-codec.ts', 'keyring.seal(contextOf(id, clear', 'tenant', 'the data'],
   ['src/core/reply-codec.ts', 'keyring.seal(contextOf(clear', 'tenant', 'ids; a new API key'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { networkOf } from '../../src/http/network-of.ts';
+import { networkOf } from '../../src/http/connected-clients.ts';
 import { createLineLimit, MAX_LINES } from '../../src/http/request-log.ts';
 
 it.each([

@@ -1,6 +1,6 @@
 import { decodeRowEvents, encodeEvents, type TimedEvent } from '../../src/core/audit/audit-event.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
-import type { DigestedTable } from '../../src/core/audit/record-digest.ts';
+import type { DigestedTable } from '../../src/core/audit/ports.ts';
 import { openCarriedKeys } from '../../src/keyring/carried-keys.ts';
 import { padText } from '../../src/keyring/envelope.ts';
 import { encodeFields, type Field } from '../../src/keyring/field-encoder.ts';

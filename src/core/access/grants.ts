@@ -1,11 +1,13 @@
 import {
   type AccessRule,
+  type ApplicationType,
   type Condition,
   PERMISSIONS,
   type Permission,
   type PermissionRow,
   type Transform,
 } from '../../contract/permissions.ts';
+import { Problem } from '../problem.ts';
 import { isAtOrBelow } from '../tokens/containers.ts';
 import type { ApplicationDefinition } from './check-application.ts';
 
@@ -121,4 +123,25 @@ const OPERATORS = {
 export function satisfies({ attribute, operator, value }: Condition, token: TokenFacts): boolean {
   const compare = OPERATORS[operator];
   return attribute === 'id' ? compare(token.id, value) : token.containers.some((each) => compare(each, value));
+}
+
+/**
+ * Returns `permission_missing` if the caller lacks the permission. Its detail names a command if the type of the
+ * application cannot hold it. Without a permission, returns undefined.
+ */
+export function missingPermission(
+  {
+    grants,
+    application,
+  }: { readonly grants: Grants; readonly application: { readonly record: { readonly type: ApplicationType } } },
+  permission: Permission | undefined,
+): Problem | undefined {
+  if (permission === undefined || holds(grants, permission)) return undefined;
+  const { types }: PermissionRow = PERMISSIONS[permission];
+  const isOther = application.record.type === 'management' && !types.includes('management');
+  const create = `vault apps create --name NAME --type private --permission ${permission}`;
+  const hint = isOther ? ` Management applications cannot hold it; create a private one with \`${create}\`.` : '';
+  return new Problem('permission_missing', {
+    detail: `The application does not hold the permission ${permission}.${hint}`,
+  });
 }

@@ -5,7 +5,7 @@ import type { ApplicationKeyRecord } from '../application-ports.ts';
 import type { Context } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';
 import { stringifyJson } from '../json/stringify.ts';
-import type { ApplicationRecord, Instant, SealContext, TenantKeyring } from '../ports.ts';
+import type { ApplicationRecord, SealContext, TenantKeyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { formatDay, formatInstant } from '../time.ts';
 import { generateApiKey } from './api-key.ts';
@@ -76,14 +76,6 @@ function contextOf(id: string, record: BoundColumns): SealContext {
   return { table: 'application', id, column: 'details', revision, clear };
 }
 
-/** The members of a new key that its creator chooses. */
-interface NewKey {
-  readonly version: number;
-  readonly created_by?: string | undefined;
-  readonly created_at: Instant;
-  readonly expires_at?: Instant | undefined;
-}
-
 /**
  * Makes an API key for an application in its revision: its text, which no store keeps, and its record. `key` is a text
  * from `generateApiKey`; default: a new one. Throws `integrity_failure` if an altered count of keys leaves no version.
@@ -91,13 +83,14 @@ interface NewKey {
 export function makeApplicationKey(
   { random, keyring }: Pick<Context, 'random' | 'keyring'>,
   tenant: TenantKeyring,
-  { tenant_id, id: application_id, revision }: Pick<ApplicationRecord, 'tenant_id' | 'id' | 'revision'>,
-  newKey: NewKey,
+  { tenant_id, id: application_id, revision, key_version }: Omit<ApplicationRecord, 'details'>,
+  made: Pick<ApplicationKeyRecord, 'created_by' | 'created_at' | 'expires_at'>,
   key = generateApiKey(random),
 ): { readonly key: string; readonly record: ApplicationKeyRecord } {
-  if (newKey.version > MAX_KEY_VERSION) throw new Problem('integrity_failure');
+  const version = key_version + 1;
+  if (version > MAX_KEY_VERSION) throw new Problem('integrity_failure');
   const hash = keyring.apiKeyHash(key);
-  const record = { ...newKey, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
+  const record = { ...made, version, id: random.id(), tenant_id, application_id, hash, revision: 1, last_used_day: 0 };
   return { key, record: sealApplicationKey(tenant, record, revision) };
 }
 

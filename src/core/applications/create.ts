@@ -43,9 +43,9 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
     { name, permissions, rules, can_create_expiring_applications },
   );
   const { id, revision } = application.record;
-  const first = { version: 1, created_by: creator.id, created_at: now };
+  const made = { created_by: creator.id, created_at: now };
   const newKey = create_key
-    ? makeApplicationKey(context, caller.tenant.keyring, application.record, first, text)
+    ? makeApplicationKey(context, caller.tenant.keyring, application.record, made, text)
     : undefined;
   const reply = showApplication(application, newKey?.key);
   const minting = { most: context.limits.expiring, now, latest: latestEnd(now) };
@@ -71,28 +71,16 @@ function expiryOf({ type, expires_at }: CreateApplication, keyEnd: Instant | und
 
 /**
  * Rejects with 403 for a creator without `application:create` that asks for more than it may create. This creator is a
- * private application with `can_create_expiring_applications`. It creates only expiring applications, which its own
- * grants limit (decisions §6).
+ * private application with `can_create_expiring_applications`. It creates only expiring applications, which reach no more
+ * tokens than it, with no stronger transform (decisions §6). `Grants.within` also limits each call to the creator's
+ * current grants; this check rejects early what would never work.
  */
 async function checkCreator(wanted: ApplicationDefinition, caller: Caller, context: Context): Promise<void> {
-  if (holds(caller.grants, 'application:create')) return;
+  const { grants } = caller;
+  if (holds(grants, 'application:create')) return;
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
   }
-  await checkDelegationLimits(wanted, caller, context);
-}
-
-/**
- * Rejects with 403 when a new application would reach more tokens than its creator, or get a stronger transform
- * (decisions §6). `Grants.within` also limits each call to the creator's current grants; this check rejects early what
- * would never work.
- */
-export async function checkDelegationLimits(
-  wanted: Omit<ApplicationDefinition, 'type'>,
-  caller: Caller,
-  context: Context,
-) {
-  const { grants } = caller;
   if (wanted.permissions.includes('token:read') && !reachesWhole(grants, '/', 'mask')) {
     throw exceedsCreator('permissions');
   }

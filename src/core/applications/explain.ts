@@ -5,6 +5,7 @@ import {
   TOKEN_PERMISSIONS,
   type TokenPermission,
 } from '../../contract/explanation.ts';
+import type { BodyOf } from '../../contract/operations.ts';
 import type { AccessRule, Permission, Transform } from '../../contract/permissions.ts';
 import { checkApplication, normalizeRules } from '../access/check-application.ts';
 import { explainAccess } from '../access/explain-access.ts';
@@ -14,10 +15,10 @@ import {
   governingRule,
   governingTransform,
   holds,
+  missingPermission,
   showsMore,
   type TokenFacts,
 } from '../access/grants.ts';
-import { missingPermission } from '../access/missing-permission.ts';
 import { ruleVisibility } from '../access/visibility.ts';
 import { parentGrants } from '../authenticate.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
@@ -71,18 +72,12 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   return { token_id: id, containers: isHidden ? [] : containers, permissions };
 };
 
-/** The part of a request that names an application, a draft, or both. */
-export interface AskedApplication {
-  readonly application_id?: string;
-  readonly application?: DraftApplication;
-}
-
 /**
  * Resolves to the grants of an existing application, of a draft, or of an existing application with a draft's
  * permissions and rules. Rejects with `invalid_request`, `application_not_found`, or, for a draft from a caller without
  * `application:create`, `permission_missing`.
  */
-export async function askedGrants(asked: AskedApplication, caller: Caller, context: Context): Promise<Grants> {
+async function askedGrants(asked: BodyOf<'measureReach'>, caller: Caller, context: Context): Promise<Grants> {
   const { application_id: id, application: draft } = asked;
   if (draft !== undefined && !holds(caller.grants, 'application:create')) {
     throw new Problem('permission_missing', { detail: 'A draft needs application:create, too.' });
@@ -164,7 +159,7 @@ function merged(parts: readonly ReachPart[]): readonly ReachPart[] {
 }
 
 /** A part of a tenant's tokens: those that one rule governs, or those that no rule governs. */
-export interface GovernedPart {
+interface GovernedPart {
   readonly rule: AccessRule | undefined;
   readonly transform: Transform | undefined;
   /** The store conditions for the tokens; undefined when earlier rules govern every token. */
@@ -179,7 +174,7 @@ export interface GovernedPart {
  * the permission, in ascending priority, then one for no rule. For an expiring application, divides each part again by
  * the rule that governs for its creator; the weaker transform applies.
  */
-export function governedParts(grants: Grants, permission: Permission, keyring: TenantKeyring): readonly GovernedPart[] {
+function governedParts(grants: Grants, permission: Permission, keyring: TenantKeyring): readonly GovernedPart[] {
   const own = ownParts(grants, permission, keyring);
   if (!grants.within) return own;
   const outer = governedParts(grants.within, permission, keyring);
@@ -202,16 +197,15 @@ function ownParts({ plain, rules }: Grants, permission: Permission, keyring: Ten
   const found = granting.map((rule) => ruleVisibility(rule, keyring));
   return [...granting, undefined].map((rule, index) => {
     const earlier = found.slice(0, index);
-    const isExact = [...earlier, ...found.slice(index, index + 1)].every(({ exact }) => exact);
-    const lists = earlier.flatMap((each) => each.lists);
-    const isNone = earlier.some(({ lists: [list], exact }) => exact && list?.length === 0);
+    const isExact = found.slice(0, index + 1).every(({ exact }) => exact);
+    const isNone = earlier.some(({ every, exact }) => exact && every.length === 0);
     // Conditions that find more than a rule matches must not be negated.
     const rest: readonly TokenCondition[] =
-      isExact && lists.length > 0 ? [{ not: { some: lists.map((every) => ({ every })) } }] : [];
+      isExact && earlier.length > 0 ? [{ not: { some: earlier.map(({ every }) => ({ every })) } }] : [];
     return {
       rule,
       transform: rule?.transform ?? governingTransform({ plain, rules: [] }, permission, NO_TOKEN),
-      all: isNone ? undefined : [...(found[index]?.lists.flat() ?? []), ...rest],
+      all: isNone ? undefined : [...(found[index]?.every ?? []), ...rest],
       isExact,
       has: (token) => governingRule({ rules }, permission, token) === rule,
     };

@@ -20,13 +20,8 @@ export const createApplicationKey: Handler<'createApplicationKey'> = async ({ pa
     // No seal protects the count of keys. Keys that were read before it cannot have a higher version.
     if (older.some(({ version }) => version > record.key_version)) throw new Problem('integrity_failure');
     if (record.type === 'expiring') throw invalid('id', 'must not be an expiring application, which has one key');
-    const newKey = {
-      version: record.key_version + 1,
-      created_by: caller.application.record.id,
-      created_at: now,
-      expires_at,
-    };
-    const { key, record: added } = makeApplicationKey(context, caller.tenant.keyring, record, newKey);
+    const made = { created_by: caller.application.record.id, created_at: now, expires_at };
+    const { key, record: added } = makeApplicationKey(context, caller.tenant.keyring, record, made);
     const reply = showApplicationKey(added, key);
     const issued = { key, id: added.id, revision: added.revision };
     const audit = caller.recorder.changedAuthority([added.id], added.revision, { names: [details.name], issued });

@@ -1,3 +1,4 @@
+import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
@@ -74,3 +75,9 @@ export async function areCurrent(
   for (const record of records) if (!(await follower.isCurrent(table, record))) return false;
   return true;
 }
+
+/** Lists the permissions of the registry (search-and-batches.md §6). */
+export const listPermissions: Handler<'listPermissions'> = async ({ query: { application_type } }) =>
+  (Object.entries(PERMISSIONS) as [Permission, PermissionRow][])
+    .filter(([, { types }]) => application_type === undefined || types.includes(application_type))
+    .map(([type, { allows, types }]) => ({ type, description: allows, application_types: types }));

@@ -34,7 +34,7 @@ export interface PassedCommit {
   readonly events: readonly AuditEvent[];
 }
 
-interface Following {
+export interface Following {
   /** Returns a position that was passed, or undefined for one that is forgotten. */
   readonly positionAt: (sequence: number) => Witness | undefined;
   /** Returns the sum of a tenant's records before the row. Absent: takes the digests of the rows as they are. */

@@ -154,3 +154,18 @@ export interface AuditSubject {
   readonly tenant_id: string;
   readonly id: string;
 }
+
+/** The tables whose records decide who may do what, and those of tokens. */
+export type DigestedTable = AuthorityTable | 'token' | 'tombstone';
+
+export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'application_key';
+
+/** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
+export interface RecordChange {
+  readonly table: DigestedTable;
+  /** Empty for the header. */
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly from: number;
+  readonly to: number;
+}

@@ -1,21 +1,6 @@
 import type { Keyring } from '../ports.ts';
 import { type AuditEvent, changeOf } from './audit-event.ts';
-import type { AuthorityScan } from './ports.ts';
-
-/** The tables whose records decide who may do what, and those of tokens. */
-export type DigestedTable = AuthorityTable | 'token' | 'tombstone';
-
-export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'application_key';
-
-/** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
-export interface RecordChange {
-  readonly table: DigestedTable;
-  /** Empty for the header. */
-  readonly tenant_id: string;
-  readonly id: string;
-  readonly from: number;
-  readonly to: number;
-}
+import type { AuthorityScan, RecordChange } from './ports.ts';
 
 /** The ids of a new tenant's keys: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;

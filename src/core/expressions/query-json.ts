@@ -1,7 +1,7 @@
 import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
 import { MAX_DEPTH } from '../../contract/limits.ts';
-import { isError } from '../error-code.ts';
+import { isError } from '../fault.ts';
 import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { FilterFailure, stepsOfText, type WorkBudget } from './limits.ts';

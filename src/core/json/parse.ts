@@ -145,7 +145,7 @@ function parseObject(cursor: Cursor): JsonObject {
       if (skipSpace(cursor) !== COLON) throw refuse(cursor, 'syntax', 'expected a colon');
       cursor.at += 1;
       if (order !== undefined) order.push(name);
-      else if (beginsWithDigit(name)) order = [...Object.keys(object), name];
+      else if (name >= '0' && name < ':') order = [...Object.keys(object), name];
       object[name] = parseValue(cursor);
       code = skipSpace(cursor);
       if (code === CLOSE_BRACE) break;
@@ -157,11 +157,6 @@ function parseObject(cursor: Cursor): JsonObject {
   leave(cursor);
   if (order !== undefined) keepMemberOrder(object, order);
   return object;
-}
-
-function beginsWithDigit(name: string): boolean {
-  const code = name.charCodeAt(0);
-  return code >= ZERO && code <= NINE;
 }
 
 function parseNumber(cursor: Cursor): number | JsonNumber {

@@ -111,7 +111,7 @@ const READERS: Readonly<Record<string, (text: string) => Json | undefined>> = {
  * Parameters `m.<key>` or `m[<key>]` fill an object `m`: everything after the first dot is the key, and a repeated key
  * keeps its first value (§4.1). Integers and booleans are parsed. Throws `invalid_request`.
  */
-export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
+function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
   const properties = schema?.properties ?? {};
   const query = new MemberMap();
   for (const [sent, value] of pairs) {

@@ -70,8 +70,13 @@ function managementApplication(
     { name: 'management', permissions, rules: [] },
   );
   const { record, details } = application;
-  const first = { version: 1, created_by, created_at: record.created_at };
-  const { record: key } = makeApplicationKey(context, keyring, record, first, text);
+  const { record: key } = makeApplicationKey(
+    context,
+    keyring,
+    record,
+    { created_by, created_at: record.created_at },
+    text,
+  );
   const common = { status: 200, tenant_id, names: [details.name] };
   const audit = context.audit.draftAuthority(
     { ...common, action, revision: record.revision, entities: [record.id] },

@@ -4,7 +4,7 @@ import type { Context } from '../handler.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
 import type { FoundPage, Scan, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
 import { type Steps, settled } from '../steps.ts';
-import { readsOf } from '../tick.ts';
+import { readsOf } from '../ticks.ts';
 import type { Work } from '../work.ts';
 import { unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';

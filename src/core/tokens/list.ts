@@ -1,4 +1,4 @@
-import { type ListOrder, MAX_TOTAL, PAGE_QUERY } from '../../contract/page.ts';
+import { type ListOrder, MAX_TOTAL } from '../../contract/page.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
 import { governingTransform, type TokenFacts } from '../access/grants.ts';
@@ -7,11 +7,10 @@ import type { Caller, Context, Handler } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { pageOf, pageRequest } from '../request/page.ts';
+import { DEFAULT_SIZE, type PageQuery, pageOf, pageRequest } from '../request/page.ts';
 import type { ScanPosition, TimeRange } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
-import { type OpenedToken, queryTest } from '../search/query-test.ts';
-import { searchCondition } from '../search/search-condition.ts';
+import { type OpenedToken, queryTest, searchCondition } from '../search/query-test.ts';
 import { type Steps, settled } from '../steps.ts';
 import { readHeld } from '../work.ts';
 import { presentedColumns } from './clear-columns.ts';
@@ -20,8 +19,6 @@ import { blindName, sealedIndexes } from './indexes.ts';
 import { presentToken, sealedBytes } from './present-token.ts';
 import { openPresented, parseDetails } from './token-codec.ts';
 import { mayBeId } from './token-id.ts';
-
-const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
 /** The content of a cursor: `-` if the oldest come first, `created_at` in milliseconds in base 36, a dot, and the id. */
 const CURSOR = /^(-?)([0-9a-z]{1,10})\.(.*)$/s;
@@ -34,7 +31,6 @@ interface Asked {
   readonly transform?: Transform | undefined;
 }
 
-type Numbered = Pick<ListTokensQuery, 'page' | 'size'>;
 interface Behind {
   readonly order?: ListOrder;
   readonly start?: string;
@@ -74,7 +70,7 @@ function parsed(query: string): Query {
   }
 }
 
-function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, context: Context) {
+function* numberedPage(asked: Asked, numbered: PageQuery, caller: Caller, context: Context) {
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, context.clock.cutoff());
   const find = () => findPage(sought, pageRequest(numbered), context);
@@ -90,7 +86,7 @@ function bytesOfPage({ records }: { readonly records: readonly PresentedToken[] 
  * Returns the list envelope. A total above `MAX_TOTAL` is reported as capped, except for the exact number of all tokens
  * of a tenant.
  */
-function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact }: Sought, numbered: Numbered) {
+function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact }: Sought, numbered: PageQuery) {
   const isWhole = isExact && filter.all.length === 0 && filter.visible === undefined;
   const isCapped = total > MAX_TOTAL && !isWhole;
   return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });

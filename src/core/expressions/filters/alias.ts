@@ -1,6 +1,6 @@
 import type { Random } from '../../ports.ts';
 import { createRandomIndex } from '../../random-index.ts';
-import { passesLuhn } from '../../tokens/check-digits.ts';
+import { passesLuhn } from '../../tokens/validate-data.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
 import { FilterFailure } from '../limits.ts';
 import { withDigits } from './card.ts';
