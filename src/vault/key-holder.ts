@@ -5,7 +5,7 @@ import type { Context } from '../core/handler.ts';
 import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import type { Clock } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { followMasterKey } from '../keyring/follow-master-key.ts';
+import { followMasterKey } from '../keyring/master-key.ts';
 import { openClockNote } from './clock/clock-note.ts';
 import type { Times } from './clock/system-clock.ts';
 import { notedClock } from './clock/timekeeper.ts';

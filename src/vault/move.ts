@@ -8,7 +8,7 @@ import { Fault } from '../core/fault.ts';
 import type { LastRow, MoveLocation, MoveSource } from '../core/move-ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { unlockKeyring } from '../keyring/unlock-master-key.ts';
+import { unlockKeyring } from '../keyring/master-key.ts';
 import { checkVault, refuseFindings } from './checks/check-vault.ts';
 import { type Copying, copyTables } from './copy-tables.ts';
 import type { Progress } from './keys/rotate-tenant.ts';

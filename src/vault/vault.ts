@@ -133,7 +133,7 @@ export async function openFileVault(opening: OpenFileVaultOptions): Promise<Vaul
   const { file, credential, anchor, times, cacheKib, ...options } = opening;
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
-    import('../keyring/follow-master-key.ts'),
+    import('../keyring/master-key.ts'),
   ]);
   // Compile libsodium's WebAssembly while the file opens. Ignore a failure here: the next `loadSodium` call rejects
   // with it.
@@ -186,7 +186,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   const [{ createVaultFile }, { openVaultFile }, { createKeyring }] = await Promise.all([
     import('../store/sqlite/file/create-vault-file.ts'),
     import('../store/sqlite/file/open-vault-file.ts'),
-    import('../keyring/create-keyring.ts'),
+    import('../keyring/master-key.ts'),
   ]);
   const { file, credential, tenantName, weakPassphrase = false, label, times = MACHINE, ...settings } = options;
   const now = times.wall();

@@ -4,7 +4,7 @@ import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { createSums, decodeState, encodeState, readBase, sealBase } from '../../src/core/audit/sums.ts';
 import type { Keyring } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createKeyring } from '../../src/keyring/master-key.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, doctor, fileVault, withAdmin } from './vault-admin-fixture.ts';
