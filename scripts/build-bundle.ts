@@ -43,7 +43,7 @@ const OPEN = [
   'client/direct.ts',
   'core/tokens/get.ts',
   'store/sqlite/file/open-vault-file.ts',
-  'keyring/follow-master-key.ts',
+  'keyring/master-key.ts',
 ];
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   open: OPEN,

@@ -7,8 +7,7 @@ import { ROOT, writeIfChanged } from './build-output.ts';
 
 const HEADER = `// Made by scripts/build-types.ts. Do not edit.
 import type { Json } from '../contract/json.ts';
-import type { ApplicationKeyWithText, ApplicationWithKey } from './application-with-key.ts';
-import type { CallOptions } from './call-options.ts';
+import type { ApplicationKeyWithText, ApplicationWithKey, CallOptions } from './api-types.ts';
 `;
 
 /** A node that `printSchema` returns: a schema whose parts may be references. */

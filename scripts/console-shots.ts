@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { passesLuhn } from '../src/core/tokens/check-digits.ts';
+import { passesLuhn } from '../src/core/tokens/validate-data.ts';
 import { ROOT } from './build-output.ts';
 import { bareEnvironment, serve } from './run-vault.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../src/core/clock.ts';
 import type { Random } from '../src/core/ports.ts';
+import type { Clock } from '../src/core/time.ts';
 
 /** A clock that only tests move. */
 export interface SteppingClock extends Clock {

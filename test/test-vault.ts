@@ -4,7 +4,7 @@ import type { Call, Client, Reply } from '../src/contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
 import type { Keyring, Store, VaultHeader } from '../src/core/ports.ts';
-import { createKeyring } from '../src/keyring/create-keyring.ts';
+import { createKeyring } from '../src/keyring/master-key.ts';
 import { composeVault, type Vault, type VaultSettings } from '../src/vault/vault.ts';
 import { checkedClient } from './checked-client.ts';
 import { type SteppingClock, seededRandom, steppingClock } from './fixed-world.ts';

@@ -1,4 +1,4 @@
-import { isError } from '../core/error-code.ts';
+import { isError } from '../core/fault.ts';
 import { readErrorForm } from './exit/error-form.ts';
 import type { ChildExitCode, ExitCode } from './exit/exit-codes.ts';
 import { endAtSignals, exitUnexpected } from './exit/interrupt.ts';

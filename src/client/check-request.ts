@@ -1,5 +1,5 @@
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/schema.ts';
 
 /** The members of a call's argument: the parts of the request, and `CallOptions`. */
 const OPTIONS = ['signal', 'traceId', 'idempotencyKey'] as const;

@@ -1,12 +1,11 @@
 import type { Call, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
-import { SENDABLE } from '../contract/patterns.ts';
 import type { ProblemCode } from '../contract/problems.ts';
+import { SENDABLE } from '../contract/schema.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import type { VaultClient } from './api.generated.ts';
-import type { ApplicationKeyWithText, ApplicationWithKey } from './application-with-key.ts';
-import type { CallOptions } from './call-options.ts';
+import type { ApplicationKeyWithText, ApplicationWithKey, CallOptions } from './api-types.ts';
 import { checkRequest, isSignal, pairsOf } from './check-request.ts';
 import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';

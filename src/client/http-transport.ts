@@ -1,6 +1,5 @@
 import type { Pool } from 'undici';
-import { isError } from '../core/error-code.ts';
-import { Fault } from '../core/fault.ts';
+import { Fault, isError } from '../core/fault.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { checkSocketPath } from '../core/socket-path.ts';
 import { clearTimeout, endOfTick, setTimeout } from '../core/timers.ts';

@@ -1,8 +1,8 @@
 import type { Call, Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
-import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/patterns.ts';
-import { decodeUtf8 } from '../core/decode-utf8.ts';
+import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/schema.ts';
+import { decodeUtf8 } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
 import { Problem } from '../core/problem.ts';
 import { decodeProblem, parseText } from './decode-problem.ts';

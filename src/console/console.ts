@@ -2,12 +2,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Client, Reply } from '../contract/call.ts';
 import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
-import { invalid, Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { invalid, Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit } from '../core/rate-limit.ts';
-import { runningTime } from '../core/running-time.ts';
-import { setTimeout } from '../core/timers.ts';
+import { runningTime, setTimeout } from '../core/timers.ts';
+import { networkOf, peerOf } from '../http/connected-clients.ts';
 import type { Cors } from '../http/cors.ts';
 import {
   type ConsoleContext,
@@ -18,8 +17,6 @@ import {
   type RequestContext,
   type SendToDev,
 } from '../http/endpoints.ts';
-import { networkOf } from '../http/network-of.ts';
-import { peerOf } from '../http/peer-of.ts';
 import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
 import type { About } from './about.ts';

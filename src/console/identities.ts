@@ -5,8 +5,7 @@ import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import type { Permission } from '../contract/permissions.ts';
 import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
-import { invalid, Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { invalid, Problem, problemReply } from '../core/problem.ts';
 import type { SendToDev } from '../http/endpoints.ts';
 import type { HeldIdentity } from './about.ts';
 

@@ -1,7 +1,7 @@
 import { APPLICATION_KEY, APPLICATION_KEYS, CREATE_APPLICATION_KEY } from './application-key.ts';
 import { APPLICATION_PARAMS } from './application-operations.ts';
 import type { Operation } from './operations.ts';
-import { ENTITY_ID } from './patterns.ts';
+import { ENTITY_ID } from './schema.ts';
 
 const KEY_PARAMS = {
   ...APPLICATION_PARAMS,

@@ -1,5 +1,4 @@
-import { API_KEY, ENTITY_ID, TIME } from './patterns.ts';
-import { type Infer, object } from './schema.ts';
+import { API_KEY, ENTITY_ID, type Infer, object, TIME } from './schema.ts';
 
 /** The maximum number of API keys of an application that have not expired. */
 export const MAX_KEYS = 10;

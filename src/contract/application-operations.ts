@@ -7,8 +7,8 @@ import {
 } from './application.ts';
 import { EXPLAIN_ACCESS, EXPLANATION, MEASURE_REACH, REACH } from './explanation.ts';
 import type { Operation } from './operations.ts';
-import { ENTITY_ID } from './patterns.ts';
-import { object } from './schema.ts';
+import { APPLICATION_TYPES, type ApplicationType, PERMISSION_NAME } from './permissions.ts';
+import { ENTITY_ID, object } from './schema.ts';
 
 /** The path parameters of an operation on one application. */
 export const APPLICATION_PARAMS = object(['id'], { id: { ...ENTITY_ID, description: 'The id of the application.' } });
@@ -197,6 +197,43 @@ export const APPLICATION_OPERATIONS = {
       several: true,
       confirm: 'All API keys of {application} stop working at once.',
       examples: ['vault apps delete $ID --yes', 'vault apps delete web backend'],
+    },
+  },
+} as const satisfies Record<string, Operation>;
+
+const APPLICATION_TYPE = { enum: Object.keys(APPLICATION_TYPES) as ApplicationType[] } as const;
+
+/** The operations on permissions (search-and-batches.md §6). */
+export const PERMISSION_OPERATIONS = {
+  listPermissions: {
+    method: 'GET',
+    path: '/permissions',
+    query: object([], {
+      application_type: {
+        type: 'string',
+        ...APPLICATION_TYPE,
+        description: 'Only permissions that an application of this type may hold.',
+      },
+    }),
+    result: {
+      type: 'array',
+      items: object(['type', 'description', 'application_types'], {
+        type: PERMISSION_NAME,
+        description: { type: 'string', description: 'The operations that the permission allows.' },
+        application_types: {
+          type: 'array',
+          items: APPLICATION_TYPE,
+          description: 'The types of applications that may hold the permission.',
+        },
+      }),
+    },
+    status: 200,
+    summary: 'List permissions',
+    audit: { code: 'pl', effect: 'none' },
+    cli: {
+      command: ['apps', 'permissions'],
+      columns: ['type', 'application_types', 'description'],
+      examples: ['vault apps permissions --application-type private -o table'],
     },
   },
 } as const satisfies Record<string, Operation>;

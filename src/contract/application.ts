@@ -1,8 +1,17 @@
-import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
 import { PAGE_QUERY, PAGINATION } from './page.ts';
-import { API_KEY, CHANGE_NAMES, CHANGES, ENTITY_ID, NAME, OWN_TENANT_ID, TIME } from './patterns.ts';
-import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
-import { type Infer, object, readOnly } from './schema.ts';
+import { ACCESS_RULE, APPLICATION_TYPES, type ApplicationType, PERMISSION_NAME } from './permissions.ts';
+import {
+  API_KEY,
+  CHANGE_NAMES,
+  CHANGES,
+  ENTITY_ID,
+  type Infer,
+  NAME,
+  OWN_TENANT_ID,
+  object,
+  readOnly,
+  TIME,
+} from './schema.ts';
 
 const TYPE = {
   enum: Object.keys(APPLICATION_TYPES) as ApplicationType[],

@@ -54,6 +54,7 @@ export interface Call {
 export interface Reply {
   readonly status: number;
   readonly bodyText?: string;
+  /** The trace id of the call; generated for a problem. Empty for a result if the call had none. */
   readonly traceId: string;
   /** The seconds to wait before a retry. Set for 429, 503 and `idempotency_in_progress`. */
   readonly retryAfter?: number;

@@ -1,8 +1,6 @@
-import { ACCESS_RULE } from './access-rule.ts';
 import { APPLICATION, CREATE_APPLICATION } from './application.ts';
-import { CONTAINER, ENTITY_ID, PLAIN_TEXT } from './patterns.ts';
-import { PERMISSIONS, type Permission, TRANSFORMS, type Transform } from './permissions.ts';
-import { type Infer, object } from './schema.ts';
+import { ACCESS_RULE, PERMISSIONS, type Permission, TRANSFORMS, type Transform } from './permissions.ts';
+import { CONTAINER, ENTITY_ID, type Infer, object, PLAIN_TEXT } from './schema.ts';
 
 /** The permissions on tokens. */
 export const TOKEN_PERMISSIONS = (Object.keys(PERMISSIONS) as Permission[]).filter(isOfTokens);

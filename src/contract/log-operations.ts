@@ -1,7 +1,6 @@
 import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
-import { ENTITY_ID, NAME, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
-import { object } from './schema.ts';
+import { ENTITY_ID, NAME, OWN_TENANT_ID, object, PLAIN_TEXT, TIME } from './schema.ts';
 
 /**
  * The id of a log entry: `SEQUENCE.N` as in `vault audit list`. A third number, `.K`, distinguishes the entities of one

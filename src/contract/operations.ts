@@ -1,11 +1,10 @@
 import { APPLICATION_KEY_OPERATIONS } from './application-key-operations.ts';
-import { APPLICATION_OPERATIONS } from './application-operations.ts';
+import { APPLICATION_OPERATIONS, PERMISSION_OPERATIONS } from './application-operations.ts';
 import { LOG_OPERATIONS } from './log-operations.ts';
-import { PERMISSION_OPERATIONS } from './permission-operations.ts';
 import type { Permission } from './permissions.ts';
 import type { ProblemCode } from './problems.ts';
 import type { Infer, Schema } from './schema.ts';
-import { TENANT_OPERATIONS } from './tenant-operations.ts';
+import { TENANT_OPERATIONS } from './tenant.ts';
 import { TOKEN_OPERATIONS } from './token-operations.ts';
 
 /**

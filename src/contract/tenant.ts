@@ -1,5 +1,5 @@
-import { CHANGE_NAMES, CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
-import { type Infer, object, readOnly } from './schema.ts';
+import type { Operation } from './operations.ts';
+import { CHANGE_NAMES, CHANGES, ENTITY_ID, type Infer, NAME, object, readOnly, TIME } from './schema.ts';
 
 /** Tenant Settings (§2.7). Booleans are strings. */
 export const TENANT_SETTINGS = {
@@ -62,7 +62,7 @@ export const USAGE_REPORT = object(['token_report'], {
 /** The maximum number of months in a report. The vault keeps older counts, too. */
 const MAX_MONTHS = 36;
 
-export const ACTIVITY_QUERY = object([], {
+const ACTIVITY_QUERY = object([], {
   months: {
     type: 'integer',
     minimum: 1,
@@ -73,7 +73,7 @@ export const ACTIVITY_QUERY = object([], {
 });
 
 /** Active tokens by month. */
-export const ACTIVITY = object(['months'], {
+const ACTIVITY = object(['months'], {
   months: {
     type: 'array',
     description: 'The months, the oldest first.',
@@ -87,3 +87,83 @@ export const ACTIVITY = object(['months'], {
     }),
   },
 });
+
+const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
+
+/** The operations on tenants (§4.3). */
+export const TENANT_OPERATIONS = {
+  getTenant: {
+    method: 'GET',
+    path: '/tenants/self',
+    permission: 'tenant:read',
+    result: TENANT,
+    status: 200,
+    summary: 'Get the tenant of the calling key',
+    audit: { code: 'ng', effect: 'none' },
+    cli: {
+      command: ['tenant', 'get'],
+      columns: TENANT_COLUMNS,
+      examples: ['vault tenant get --field settings.deduplicate_tokens'],
+    },
+  },
+  updateTenant: {
+    method: 'PUT',
+    path: '/tenants/self',
+    permission: 'tenant:update',
+    body: UPDATE_TENANT,
+    result: TENANT,
+    status: 200,
+    summary: 'Update the tenant of the calling key',
+    audit: { code: 'nu', effect: ['tenant', 'upsert'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['tenant', 'update'],
+      columns: TENANT_COLUMNS,
+      examples: ['vault tenant update --name staging --settings deduplicate_tokens=true'],
+    },
+  },
+  deleteTenant: {
+    method: 'DELETE',
+    path: '/tenants/self',
+    permission: 'tenant:delete',
+    status: 204,
+    summary: 'Delete the tenant of the calling key',
+    audit: { code: 'nd', effect: ['tenant', 'remove'] },
+    cli: {
+      command: ['tenant', 'delete'],
+      columns: [],
+      confirm: 'All applications, tokens and keys of {tenant} are permanently removed.',
+      examples: ['vault tenant delete --yes'],
+    },
+  },
+  getUsageReport: {
+    method: 'GET',
+    path: '/tenants/self/reports/usage',
+    permission: 'report:read',
+    result: USAGE_REPORT,
+    status: 200,
+    summary: 'Get the usage report of the tenant',
+    audit: { code: 'nr', effect: 'none' },
+    cli: {
+      command: ['usage'],
+      columns: ['token_report'],
+      examples: ['vault usage --field token_report.monthly_active_tokens'],
+    },
+  },
+  getActivity: {
+    method: 'GET',
+    path: '/tenants/self/reports/activity',
+    permission: 'report:read',
+    query: ACTIVITY_QUERY,
+    result: ACTIVITY,
+    status: 200,
+    summary: 'List active tokens by month',
+    audit: { code: 'na', effect: 'none' },
+    cli: {
+      command: ['usage'],
+      sharing: { with: 'getUsageReport', flag: 'months' },
+      columns: ['months'],
+      examples: ['vault usage --months 3 -o table'],
+    },
+  },
+} as const satisfies Record<string, Operation>;

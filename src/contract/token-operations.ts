@@ -1,5 +1,4 @@
 import type { Operation } from './operations.ts';
-import { TOKEN_PREVIEW } from './preview.ts';
 import {
   CREATE_TOKEN,
   GET_TOKEN_QUERY,
@@ -12,6 +11,7 @@ import {
   TOKEN_CURSOR_PAGE,
   TOKEN_PAGE,
   TOKEN_PARAMS,
+  TOKEN_PREVIEW,
   TOKEN_REQUESTS,
   UPDATE_TOKEN,
 } from './token.ts';

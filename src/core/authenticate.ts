@@ -1,16 +1,13 @@
 import { createGrants } from './access/grants.ts';
-import { accountOf } from './account.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
-import { type OpenedApplication, openApplication } from './applications/application-codec.ts';
-import { isReplaced } from './applications/application-key-codec.ts';
-import { latestEnd } from './applications/latest-end.ts';
+import { isReplaced, type OpenedApplication, openApplication } from './applications/application-codec.ts';
 import type { Stamp } from './audit/follower.ts';
 import type { Context, Identity } from './handler.ts';
-import { isExpired } from './is-expired.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
 import { type Steps, settled } from './steps.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
+import { isExpired, latestEnd } from './time.ts';
 
 const MAX_CACHED = 10_000;
 
@@ -183,4 +180,12 @@ export async function parentGrants(context: Context, child: ApplicationRecord, k
 
 function grantsOf({ record, details }: OpenedApplication) {
   return record.type === 'management' ? undefined : createGrants(details);
+}
+
+/**
+ * Returns the account of an application. The limits of one caller apply to its account. An expiring application counts
+ * with its creator, because a private application can create any number of expiring ones.
+ */
+function accountOf({ id, type, parent_id, created_by }: ApplicationRecord): string {
+  return type === 'expiring' ? (parent_id ?? created_by ?? id) : id;
 }

@@ -1,19 +1,17 @@
 import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, type ResultOf } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
-import { missingPermission } from './access/missing-permission.ts';
+import { missingPermission } from './access/grants.ts';
 import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
+import { isLonger } from './bytes.ts';
 import { freshKeySteps, mayBeStale } from './fresh-keys.ts';
 import type { Caller, Context, Handler, Identity, ReplyBody } from './handler.ts';
 import { HANDLERS, loadReplays } from './handlers.ts';
 import { createIdempotency } from './idempotency.ts';
-import { isLonger } from './is-longer.ts';
 import { type JsonText, stringifyJson } from './json/stringify.ts';
-import { nowOrLoaded } from './loaded-once.ts';
-import type { Random } from './ports.ts';
-import { Problem, throwIf } from './problem.ts';
-import { problemReply } from './problem-reply.ts';
+import { loaded } from './loaded-once.ts';
+import { Problem, problemReply, throwIf } from './problem.ts';
 import type { FoundReply, Replay } from './replay.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, type Request, validate } from './request/validate.ts';
@@ -54,20 +52,20 @@ export function createDispatch(context: Context) {
   };
 
   function* dispatch(call: Call): Steps<Reply> {
-    const trace = traceOf(call, context.random);
     try {
-      return yield* freshKeySteps(context.keyring, () => answer(call, trace));
+      return yield* freshKeySteps(context.keyring, () => answer(call));
     } catch (error) {
-      return failed(error, trace);
+      return failed(error, call);
     }
   }
 
-  function failed(failure: unknown, { traceId }: Trace): Reply {
+  /** Only a problem needs a trace id that the call did not send: making one would start the random source of a file. */
+  function failed(failure: unknown, { traceId = context.random.id() }: Call): Reply {
     if (!(failure instanceof Problem) || failure.status >= 500) context.reportError(failure, traceId);
     return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), traceId);
   }
 
-  function* answer(call: Call, trace: Trace): Steps<Reply> {
+  function* answer(call: Call): Steps<Reply> {
     let identity = yield* authenticator.identify(call.apiKey);
     const { record } = identity.application;
     call.onCaller?.(record.id, identity.account);
@@ -97,7 +95,7 @@ export function createDispatch(context: Context) {
       const result = yield* isFirst
         ? idempotency.run(request, call, caller.tenant.keyring, recorder, run)
         : run(recorder);
-      const answered = reply(stored ?? row, result, trace);
+      const answered = reply(stored ?? row, result, call);
       const room = work.hold(answered.bodyText?.length ?? 0, stored === undefined && recorder.hasChanged());
       if (room !== undefined) yield room;
       const recorded = recorder.finish();
@@ -110,7 +108,7 @@ export function createDispatch(context: Context) {
       if (refused !== undefined) yield refused;
       // An error that is thrown on passes two more generators, which takes as long as a read.
       if (mayBeStale(error)) throw error;
-      return failed(error, trace);
+      return failed(error, call);
     }
   }
 
@@ -122,17 +120,17 @@ export function createDispatch(context: Context) {
     stored?: FoundReply,
   ): Steps<ReplyBody<ResultOf<Id>> | JsonText> {
     const row: Operation = OPERATIONS[id];
-    const bodies = row.body && (yield* settled(nowOrLoaded(loadBodyValidators)));
+    const bodies = row.body && (yield* loaded(loadBodyValidators));
     const read = () => validate(id, row, call, parseBody(row, sent, context.limits, call.mediaType), bodies);
     const request = READ_LATER.has(id) ? readLater(read) : read();
     if (stored !== undefined) return yield* replay(id, stored, request, caller);
-    const handler: Handler<Id> = yield* settled(nowOrLoaded(HANDLERS[id]));
+    const handler: Handler<Id> = yield* loaded(HANDLERS[id]);
     return yield* stepsOf(handler(request, caller, context));
   }
 
   /** Returns the result of a retry. Fails with `idempotency_mismatch` when it can no longer be shown. */
   function* replay<Id extends OperationId>(id: Id, stored: FoundReply, request: Request<Id>, caller: Caller) {
-    const replays: { readonly [Each in OperationId]?: Replay<Each> } = yield* settled(nowOrLoaded(loadReplays));
+    const replays: { readonly [Each in OperationId]?: Replay<Each> } = yield* loaded(loadReplays);
     const replayed = replays[id];
     const body = replayed && (yield* stepsOf(replayed(stored, request, caller, context)));
     if (body !== undefined) return body;
@@ -140,53 +138,18 @@ export function createDispatch(context: Context) {
     throw new Problem('idempotency_mismatch', { detail: UNSHOWN, ids });
   }
 
-  /**
-   * Returns the reply with a result. Reads the trace id lazily, so none is generated when the call did not send one.
-   */
   function reply(
     { status }: { readonly status: number },
     result: Parameters<typeof stringifyJson>[0] | undefined,
-    trace: Trace,
+    { traceId = '' }: Call,
   ): Reply {
-    const bodyText = result === undefined ? undefined : stringifyJson(result);
-    if (bodyText !== undefined && isLonger(bodyText, context.limits.response)) {
-      throw new Problem('result_too_large', {
-        errors: { size: ['must be smaller, because these items exceed the size limit of a response'] },
-      });
-    }
-    const { sent } = trace;
-    const body = bodyText === undefined ? {} : { bodyText };
-    if (sent !== undefined) return { status, ...body, traceId: sent };
-    return {
-      status,
-      ...body,
-      get traceId() {
-        return trace.traceId;
-      },
-    };
+    if (result === undefined) return { status, traceId };
+    const bodyText = stringifyJson(result);
+    if (!isLonger(bodyText, context.limits.response)) return { status, bodyText, traceId };
+    throw new Problem('result_too_large', {
+      errors: { size: ['must be smaller, because these items exceed the size limit of a response'] },
+    });
   }
-}
-
-interface Trace {
-  readonly traceId: string;
-  /** The trace id that came with the call. */
-  readonly sent: string | undefined;
-}
-
-/**
- * Returns the trace id of a call: the id that was sent, or one that is generated on first use. On the file only a
- * problem needs a trace id, and generating one would start the random source.
- */
-function traceOf({ traceId: sent }: Call, random: Random): Trace {
-  if (sent !== undefined) return { traceId: sent, sent };
-  let generated: string | undefined;
-  return {
-    get traceId() {
-      generated ??= random.id();
-      return generated;
-    },
-    sent,
-  };
 }
 
 /** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */

@@ -8,7 +8,6 @@ import type { Audit } from './audit/audit.ts';
 import type { AuditRecorder } from './audit/audit-recorder.ts';
 import type { Follower } from './audit/follower.ts';
 import type { LogWatch } from './audit/log-watch.ts';
-import type { Clock } from './clock.ts';
 import type { JsonText } from './json/stringify.ts';
 import type { Keyring, Random, Store } from './ports.ts';
 import type { Quota } from './quota.ts';
@@ -16,7 +15,8 @@ import type { RateLimit } from './rate-limit.ts';
 import type { Request } from './request/validate.ts';
 import type { StepsOrPromise } from './steps.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
-import type { TickHolder } from './tick.ts';
+import type { TickHolder } from './ticks.ts';
+import type { Clock } from './time.ts';
 import type { Activity } from './tokens/activity.ts';
 import type { Work } from './work.ts';
 

@@ -10,7 +10,7 @@ import { loadBodyValidators } from './request/validate.ts';
  */
 export const HANDLERS: { readonly [Id in OperationId]: LoadedOnce<Handler<Id>> } = {
   createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
-  previewToken: loadedOnce(async () => (await import('./tokens/preview.ts')).previewToken),
+  previewToken: loadedOnce(async () => (await import('./tokens/create.ts')).previewToken),
   listTokens: loadedOnce(async () => (await import('./tokens/list.ts')).listTokens),
   listTokensByCursor: loadedOnce(async () => (await import('./tokens/list.ts')).listTokensByCursor),
   searchTokens: loadedOnce(async () => (await import('./tokens/list.ts')).searchTokens),
@@ -24,7 +24,7 @@ export const HANDLERS: { readonly [Id in OperationId]: LoadedOnce<Handler<Id>> }
   listApplications: loadedOnce(async () => (await import('./applications/read.ts')).listApplications),
   getApplicationByKey: loadedOnce(async () => (await import('./applications/read.ts')).getApplicationByKey),
   explainAccess: loadedOnce(async () => (await import('./applications/explain.ts')).explainApplicationAccess),
-  measureReach: loadedOnce(async () => (await import('./applications/reach.ts')).measureReach),
+  measureReach: loadedOnce(async () => (await import('./applications/explain.ts')).measureReach),
   getApplication: loadedOnce(async () => (await import('./applications/read.ts')).getApplication),
   updateApplication: loadedOnce(async () => (await import('./applications/change.ts')).updateApplication),
   regenerateApplicationKey: loadedOnce(async () => (await import('./applications/change.ts')).regenerateApplicationKey),
@@ -39,7 +39,7 @@ export const HANDLERS: { readonly [Id in OperationId]: LoadedOnce<Handler<Id>> }
   getUsageReport: loadedOnce(async () => (await import('./tenants/self.ts')).getUsageReport),
   getActivity: loadedOnce(async () => (await import('./tenants/self.ts')).getActivity),
   listLogs: loadedOnce(async () => (await import('./audit/list-logs.ts')).listLogs),
-  listPermissions: loadedOnce(async () => (await import('./access/list-permissions.ts')).listPermissions),
+  listPermissions: loadedOnce(async () => (await import('./applications/read.ts')).listPermissions),
 };
 
 /** Loads the code that answers retries of changes with an idempotency key. */

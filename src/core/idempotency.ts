@@ -1,6 +1,6 @@
 import type { Call, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, takesIdempotencyKey } from '../contract/operations.ts';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/schema.ts';
 import type { AuditRecorder, ChangeResult } from './audit/audit-recorder.ts';
 import type { DraftedReply } from './audit/ports.ts';
 import type { Context } from './handler.ts';

@@ -1,3 +1,5 @@
+import { type Steps, settled } from './steps.ts';
+
 export interface LoadedOnce<T> {
   (): Promise<T>;
   /** The result of the load; undefined before. */
@@ -28,7 +30,7 @@ export function loadedOnce<T>(load: () => Promise<T>): LoadedOnce<T> {
   return once;
 }
 
-/** Returns what was loaded, or the promise of a load. */
-export function nowOrLoaded<T>(once: LoadedOnce<T>): T | Promise<T> {
-  return once.loaded ?? once();
+/** Returns what was loaded, after a load if it was not. */
+export function* loaded<T>(once: LoadedOnce<T>): Steps<T> {
+  return once.loaded ?? (yield* settled(once()));
 }

@@ -1,9 +1,7 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { ApplicationKeyRecord, ApplicationStore } from './application-ports.ts';
-import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft } from './audit/ports.ts';
-import type { RecordChange } from './audit/record-digest.ts';
+import type { AuditDraft, AuditEntry, AuditStore, AuditSubject, AuthorityDraft, RecordChange } from './audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { KeyHolderStore } from './key-holder-ports.ts';
 import type { ReplyStore } from './reply-ports.ts';

@@ -1,4 +1,5 @@
-import { PROBLEMS, type ProblemCode, type ProblemStatus } from '../contract/problems.ts';
+import type { Reply } from '../contract/call.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, type ProblemStatus, TITLES } from '../contract/problems.ts';
 
 /** The errors of a request, by the dotted path of the member (`rules.0.container`). */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
@@ -90,4 +91,23 @@ export async function unlessDamaged<T>(read: () => T | Promise<T>): Promise<T | 
     if (isDamage(error)) return undefined;
     throw error;
   }
+}
+
+/** Statuses whose replies always have `Retry-After`. */
+const RETRIED: readonly number[] = [429, 503];
+
+/** Returns the reply for a problem: an RFC 9457 body whose `instance` is the trace id (decisions §1). */
+export function problemReply(problem: Problem, traceId: string): Reply {
+  const body = {
+    type: PROBLEM_TYPE_PREFIX + problem.code,
+    title: TITLES[problem.status],
+    status: problem.status,
+    detail: problem.detail,
+    instance: traceId,
+    ...(problem.errors && { errors: problem.errors }),
+    ...(problem.ids && { ids: problem.ids }),
+  };
+  const reply = { status: problem.status, bodyText: JSON.stringify(body), traceId };
+  const retryAfter = problem.retryAfter ?? (RETRIED.includes(problem.status) ? 1 : undefined);
+  return retryAfter === undefined ? reply : { ...reply, retryAfter };
 }

@@ -1,5 +1,5 @@
 import { Problem } from './problem.ts';
-import { runningTime } from './running-time.ts';
+import { runningTime } from './timers.ts';
 
 /** A number of calls in a period of `ms` milliseconds. */
 export interface Rate {

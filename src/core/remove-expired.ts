@@ -1,9 +1,8 @@
 import type { ApplicationKeyRecord } from './application-ports.ts';
-import { openApplication } from './applications/application-codec.ts';
-import { checkApplicationKey } from './applications/application-key-codec.ts';
+import { checkApplicationKey, openApplication } from './applications/application-codec.ts';
 import { removeWith } from './applications/removal.ts';
 import { namesOf } from './audit/audit-event.ts';
-import { removalEvents } from './audit/removal-events.ts';
+import { removalEvents } from './audit/audit-recorder.ts';
 import type { Context } from './handler.ts';
 import type { ExpiredRow, ExpiringRecords, Instant, Store, TenantKeyring } from './ports.ts';
 import { isDamage, Problem, unlessDamaged } from './problem.ts';

@@ -1,5 +1,4 @@
-import { runningTime } from './running-time.ts';
-import { setImmediate } from './timers.ts';
+import { runningTime, setImmediate } from './timers.ts';
 
 /** The maximum work in one tick of the event loop, until other calls get their slice. */
 const SLICE_MS = 10;

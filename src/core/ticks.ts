@@ -1,13 +1,61 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
 import type { AuditEvent } from './audit/audit-event.ts';
 import type { Dispatch } from './dispatch.ts';
-import type { Context } from './handler.ts';
+import type { Context, Identity } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
+import type { Store } from './ports.ts';
 import { Problem } from './problem.ts';
+import type { SnapshotReads } from './scan-ports.ts';
 import { afterArrivals, beginSlice, hasTimeLeft } from './slices.ts';
 import { isPromise } from './steps.ts';
-import { snapshotReads, type Tick } from './tick.ts';
 import { nextTick } from './timers.ts';
+
+/** A tick of the event loop in which several calls are answered from one snapshot. */
+export interface Tick {
+  /** The reads of the snapshot. */
+  readonly reads: SnapshotReads;
+  /** The cached identities that were found in this tick, by API key. */
+  readonly known: Map<string, Identity>;
+  /**
+   * Inserts a token together with the others of the tick. Resolves to false when none of them was inserted and each must
+   * be inserted alone.
+   */
+  insert(token: NewToken, change: AuditEvent): Promise<boolean>;
+}
+
+/** Holds the tick whose calls run now. A call leaves its tick at its first promise. */
+export interface TickHolder {
+  now: Tick | undefined;
+}
+
+/**
+ * Returns the reads of the tick, or those of the store outside of one. When a read of the tick fails, the store repeats
+ * it: the store can wait for a lock and reports the problem.
+ */
+export function readsOf({ ticks: { now: tick }, store }: Pick<Context, 'ticks' | 'store'>) {
+  if (tick === undefined) return store;
+  const { reads } = tick;
+  return {
+    findPresentedToken: (...args: Parameters<Store['findPresentedToken']>) =>
+      orElse(
+        () => reads.findPresentedToken(...args),
+        () => store.findPresentedToken(...args),
+      ),
+    findTokens: (...args: Parameters<Store['findTokens']>) =>
+      orElse(
+        () => reads.findTokens(...args),
+        () => store.findTokens(...args),
+      ),
+  };
+}
+
+function orElse<T, Other>(read: () => T, other: () => Other): T | Other {
+  try {
+    return read();
+  } catch {
+    return other();
+  }
+}
 
 /** The range of the limit of inserted tokens in a tick. One audit row names all tokens of a tick. */
 const [MIN_INSERTS, MAX_INSERTS] = [16, 256];
@@ -65,17 +113,26 @@ export function createTicks(
 
   function answerAll(calls: readonly Waiting[]): void {
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
-    const joint = createJointInsert();
+    const [tokens, changes]: [NewToken[], AuditEvent[]] = [[], []];
+    const { promise: written, resolve } = Promise.withResolvers<boolean>();
     const replies: (Reply | Promise<Reply>)[] = [];
     let ordered = calls;
     beginSlice();
     const wasRead = store.readNow?.((reads) => {
       if (!follower.followNow(reads)) return false;
-      ticks.now = { reads: snapshotReads(reads, store), known: new Map(), insert: joint.insert };
+      ticks.now = {
+        reads,
+        known: new Map(),
+        insert(token, change) {
+          tokens.push(token);
+          changes.push(change);
+          return written;
+        },
+      };
       try {
         ordered = alternate(calls, accountOf);
         for (const { call } of ordered) {
-          if (joint.size() >= most || !hasTimeLeft()) break;
+          if (tokens.length >= most || !hasTimeLeft()) break;
           replies.push(answer(call));
         }
       } finally {
@@ -83,31 +140,17 @@ export function createTicks(
       }
       return true;
     });
-    joint.write();
+    if (tokens.length > 0) resolve(insertAll(tokens, changes));
     // Send replies after the snapshot ends: a slow client must not keep it open.
     for (const [index, one] of ordered.entries()) {
-      if (wasRead && index >= replies.length) wait(one);
-      else send(replies[index] ?? answer(one.call), one);
+      if (wasRead && index >= replies.length) {
+        wait(one);
+        continue;
+      }
+      const reply = replies[index] ?? answer(one.call);
+      if (isPromise(reply)) void reply.then(one.answered);
+      else one.answered(reply);
     }
-  }
-
-  /** Collects the tokens of a tick, and writes them together. */
-  function createJointInsert() {
-    let joint: { readonly tokens: NewToken[]; readonly changes: AuditEvent[] } | undefined;
-    const { promise: written, resolve } = Promise.withResolvers<boolean>();
-    const insert: Tick['insert'] = (token, change) => {
-      joint ??= { tokens: [], changes: [] };
-      joint.tokens.push(token);
-      joint.changes.push(change);
-      return written;
-    };
-    return {
-      insert,
-      size: () => joint?.tokens.length ?? 0,
-      write: () => {
-        if (joint !== undefined) resolve(insertAll(joint.tokens, joint.changes));
-      },
-    };
   }
 
   async function insertAll(tokens: readonly NewToken[], changes: readonly AuditEvent[]): Promise<boolean> {
@@ -128,9 +171,4 @@ export function createTicks(
   }
 
   return (call, answered) => wait({ call, answered });
-}
-
-function send(reply: Reply | Promise<Reply>, { answered }: Waiting): void {
-  if (isPromise(reply)) void reply.then(answered);
-  else answered(reply);
 }

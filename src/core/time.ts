@@ -1,4 +1,21 @@
+import type { Instant } from './ports.ts';
 import { MachineDate } from './timers.ts';
+
+/** The time of a vault. */
+export interface Clock {
+  /**
+   * Returns the time. It dates records and checks new ends. It goes back only as `systemClock` describes, or when a
+   * test moves the clock back, which first removes expired records.
+   */
+  now(): Instant;
+  /**
+   * Returns the time up to which expired records are hidden: `now()`, or the machine's clock if that has jumped ahead.
+   * Pass it to the reads of a store.
+   */
+  cutoff(): Instant;
+  /** Returns the latest time that is certain; 0 before the first one. Records that expired by then may be removed. */
+  settled(): Instant;
+}
 
 /** The last year that ISO 8601 writes with four digits. */
 const LAST_YEAR = 9999;
@@ -31,7 +48,7 @@ function format(instant: number): string {
   return `${lastDay.text}${time}.${twoDigits(Math.floor((ms % 1000) / 10))}${ms % 10}+00:00`;
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** Returns a day, in days since 1970-01-01, in ISO 8601, such as `2026-03-01`. */
 export function formatDay(day: number): string {
@@ -52,3 +69,17 @@ export function parseInstant(text: string): number {
   const date = new MachineDate(MachineDate.UTC(Number(year), Number(month) - 1, Number(day)));
   return date.getUTCDate() === Number(day) ? MachineDate.parse(text) : Number.NaN;
 }
+
+/** Returns whether a record has ended at an instant. */
+export function isExpired({ expires_at }: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
+  return expires_at !== undefined && expires_at <= now;
+}
+
+/**
+ * How far ahead the end of an expiring application may be, in milliseconds: a day (§4.2), and a minute for processes
+ * whose clocks differ.
+ */
+const MAX_AHEAD_MS = DAY_MS + 60_000;
+
+/** Returns the latest end of a valid expiring application at `now`. A later end was set under a wrong clock. */
+export const latestEnd = (now: Instant): Instant => now + MAX_AHEAD_MS;

@@ -2,10 +2,9 @@ import { EXPRESSION_STEPS } from '../contract/limits.ts';
 import { createWorkBudget, type WorkBudget } from './expressions/limits.ts';
 import { Problem } from './problem.ts';
 import type { Quota } from './quota.ts';
-import { runningTime } from './running-time.ts';
 import { nextSlice, ownSlice } from './slices.ts';
 import { type Steps, settled } from './steps.ts';
-import { setImmediate } from './timers.ts';
+import { runningTime, setImmediate } from './timers.ts';
 
 /** The maximum duration of the slices of one call, in milliseconds. */
 const MAX_WORK_MS = 5_000;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { START } from '../core/audit/audit-link.ts';
-import { readBase } from '../core/audit/base.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
+import { readBase } from '../core/audit/sums.ts';
 import { BrokenAudit, checkRows } from '../core/audit/walk-audit.ts';
+import { isSameBytes } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
-import { isSameBytes } from '../core/is-bytes.ts';
 import type { Keyring } from '../core/ports.ts';
 import { nextSlice } from '../core/slices.ts';
 import type { ArchivedRows, LogParts } from './read-log.ts';

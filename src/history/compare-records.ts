@@ -1,7 +1,5 @@
-import { authorityRecords } from '../core/audit/authority-records.ts';
-import { addDigests } from '../core/audit/digest.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
-import { digestOf, headerMark } from '../core/audit/record-digest.ts';
+import { addDigests, authorityRecords, digestOf, headerMark } from '../core/audit/record-digest.ts';
 import { createSums, NO_RECORDS, type TenantSums } from '../core/audit/sums.ts';
 import { type BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/key-holder-ports.ts';

@@ -1,6 +1,6 @@
-import { authorityRecords } from '../core/audit/authority-records.ts';
-import type { Base } from '../core/audit/base.ts';
-import { changesOf, isOfAuthority, type RecordChange, removesTenant } from '../core/audit/record-digest.ts';
+import type { RecordChange } from '../core/audit/ports.ts';
+import { authorityRecords, changesOf, isOfAuthority, removesTenant } from '../core/audit/record-digest.ts';
+import type { Base } from '../core/audit/sums.ts';
 import type { PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/key-holder-ports.ts';
 import { type LogParts, walkLog } from './read-log.ts';

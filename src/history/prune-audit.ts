@@ -1,17 +1,22 @@
 import type { Audit } from '../core/audit/audit.ts';
 import type { AuditEvent } from '../core/audit/audit-event.ts';
 import { encodePosition } from '../core/audit/audit-link.ts';
-import { type Base, readBase, sealBase } from '../core/audit/base.ts';
 import { createFollower, type Follower } from '../core/audit/follower.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
-import { createSums } from '../core/audit/sums.ts';
+import { type Base, createSums, readBase, sealBase } from '../core/audit/sums.ts';
 import { BrokenAudit, type PositionedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Instant } from '../core/ports.ts';
 import { nextSlice } from '../core/slices.ts';
-import type { ArchiveFile } from './audit-archive.ts';
-import { type ArchivedRange, archiveLines, isSameRow, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
+import {
+  type ArchivedRange,
+  type ArchiveFile,
+  archiveLines,
+  isSameRow,
+  type VerifiedArchive,
+  verifyArchive,
+} from './audit-archive.ts';
 import { type LogParts, prunedMeanwhile } from './read-log.ts';
 
 /** The number of rows from which on a transaction removes no more, and of their subjects unless a row has more. */

@@ -1,4 +1,4 @@
-import { type Base, readBase } from '../core/audit/base.ts';
+import { type Base, readBase } from '../core/audit/sums.ts';
 import { BrokenAudit, lastEvents, type PositionedEvent, type RowRange, walkAudit } from '../core/audit/walk-audit.ts';
 import type { ArchiveFile } from './audit-archive.ts';
 import { type ArchivedRows, type LogParts, prunedMeanwhile, walkLog } from './read-log.ts';

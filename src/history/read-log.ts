@@ -1,13 +1,21 @@
-import { type Base, readBase } from '../core/audit/base.ts';
+import { addedBy, type FollowKeys } from '../core/audit/follow-rows.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, LoggedRow } from '../core/audit/ports.ts';
+import { addDigests, isOfAuthority } from '../core/audit/record-digest.ts';
 import { createSeenRows } from '../core/audit/seen-rows.ts';
-import { createSums, encodeState, type Sums } from '../core/audit/sums.ts';
+import {
+  type Base,
+  createSums,
+  digestOfState,
+  encodeState,
+  type LogState,
+  readBase,
+  type Sums,
+} from '../core/audit/sums.ts';
 import { type AuditReadParts, BrokenAudit, type PositionedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding } from '../core/key-holder-ports.ts';
 import type { Keyring, Store } from '../core/ports.ts';
-import { createAuthorityCheck } from './authority-check.ts';
 
 /** A finding at a row of the audit. */
 export interface BadEntry extends Finding {
@@ -177,6 +185,42 @@ async function indexCheck({ store, keyring, yieldToLoop }: LogParts, first: numb
       const earlier = await count(first);
       const surplus = (await count(last)) - earlier > subjects;
       return surplus ? [{ sequence: last, table: 'audit_index', id: '', what: OVERINDEXED }] : [];
+    },
+  };
+}
+
+/**
+ * Returns a check of the digests and of the rows of authority that the witnesses name, from a row on with the state
+ * `state`. It gets all events in order, each before the sums. Only a holder of the key can write a wrong one, or a faulty
+ * version of the vault: no process could then open the vault, so doctor must name the row.
+ */
+function createAuthorityCheck(keyring: FollowKeys, from: number, state: LogState) {
+  let digest = digestOfState(keyring, state);
+  const rows = [state.authority];
+
+  /** Returns the last row of authority up to a row. */
+  function lastUpTo(sequence: number): number | undefined {
+    return rows.findLast((row) => row <= sequence);
+  }
+
+  return {
+    /** Returns what is wrong with the row of an event; undefined if nothing is. `sumOf` is that of a tenant before it. */
+    next(positioned: PositionedEvent, sumOf: (tenantId: string) => bigint): string | undefined {
+      const { n, sequence, event, witness } = positioned;
+      const isOwn = isOfAuthority(event);
+      if (n === 1 && witness.sequence >= from && lastUpTo(witness.sequence) !== witness.authority) {
+        return `names row ${witness.authority}, which is not the last change of authority before it`;
+      }
+      if (isOwn !== (positioned.digest !== undefined)) {
+        return isOwn ? 'changes authority, but has no digest' : 'has a digest, but changes no authority';
+      }
+      if (positioned.digest === undefined) return undefined;
+      const expected = addDigests(digest, addedBy(keyring, [event], sumOf));
+      digest = positioned.isLast ? positioned.digest : expected;
+      if (!positioned.isLast) return undefined;
+      rows.push(sequence);
+      if (witness.sequence !== sequence - 1) return 'is not the row that was written at its position';
+      return digest === expected ? undefined : 'contradicts the entries before it';
     },
   };
 }

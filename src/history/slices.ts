@@ -1,8 +1,8 @@
-import { addDigests } from '../core/audit/digest.ts';
-import type { EndedRecord } from '../core/audit/ports.ts';
-import { changesOf, digestOf, type RecordChange, removesTenant } from '../core/audit/record-digest.ts';
+import type { EndedRecord, RecordChange } from '../core/audit/ports.ts';
+import { addDigests, changesOf, digestOf, removesTenant } from '../core/audit/record-digest.ts';
 import type { PositionedEvent } from '../core/audit/walk-audit.ts';
-import type { Keyring, Store } from '../core/ports.ts';
+import type { Keyring } from '../core/ports.ts';
+import type { LogParts } from './read-log.ts';
 
 /** The tables that are read in slices, because they may have millions of rows. */
 const SLICED = ['token', 'tombstone'] as const;
@@ -20,12 +20,7 @@ interface Slice {
   sum: bigint;
 }
 
-interface SliceParts {
-  readonly store: Pick<Store, 'revisionsOf'>;
-  readonly yieldToLoop?: (() => Promise<void>) | undefined;
-  /** The number of rows in a slice. */
-  readonly sliceRows?: number | undefined;
-}
+type SliceParts = Pick<LogParts, 'store' | 'yieldToLoop' | 'sliceRows'>;
 
 /** The rows of a tenant's tables, in slices. Later entries bring each slice up to the end of the audit. */
 export function createSlices(keyring: Pick<Keyring, 'recordHash'>) {

@@ -1,5 +1,5 @@
 import type { Limits } from '../contract/limits.ts';
-import { HEADER_PREFIX } from '../contract/patterns.ts';
+import { HEADER_PREFIX } from '../contract/schema.ts';
 import { Fault } from '../core/fault.ts';
 import type { Rate } from '../core/rate-limit.ts';
 import { isOrigin } from './cors.ts';

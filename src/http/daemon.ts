@@ -1,35 +1,40 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
-import { Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
-import { runningTime } from '../core/running-time.ts';
 import { noteArrival } from '../core/slices.ts';
 import { fitsSocket } from '../core/socket-path.ts';
+import { runningTime } from '../core/timers.ts';
+import { noteClients, peerOf } from './connected-clients.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
-import { noteEnds } from './has-left.ts';
 import { createHostCheck, hostOf, urlHost } from './own-hosts.ts';
 import { listenOnSocket } from './own-socket.ts';
-import { notePeers, peerOf } from './peer-of.ts';
 import { createRawRefusal } from './raw-refusal.ts';
 import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPassed, listenOnPort, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
-import { traceIdOf } from './trace-id.ts';
 import { bodyBytes, writeReply } from './write-reply.ts';
 
 /** The number of connections whose unread bodies are discarded at a time. */
 const MAX_DRAINS = 8;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
 const TO_CONSOLE: AnswerOptions = { fields: ['Location', '/ui/', 'Content-Length', '0'] };
+
+const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
+/**
+ * VERSION-TRACE-PARENT-FLAGS (W3C Trace Context, §3.2). Ids of zeros and version ff are invalid. Versions after 00 may
+ * be longer.
+ */
+const TRACEPARENT = /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
 export interface Daemon {
   /** The daemon's address, such as `http://127.0.0.1:8484` or `unix:/path.sock`. */
@@ -61,7 +66,18 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const lowerPrefix = headerPrefix.toLowerCase();
   const [keyHeader, idempotencyHeader] = [`${lowerPrefix}-api-key`, `${lowerPrefix}-idempotency-key`];
   const lowerTraceHeader = traceHeader.toLowerCase();
-  const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
+  /**
+   * Returns the request's trace id: its header's value if that is printable ASCII of at most 200 characters, else the
+   * trace of a valid `traceparent`, else a new one. Stores it in the header, so that later calls return the same id.
+   */
+  function traceIdOf({ headers }: IncomingMessage): string {
+    const sent = headers[lowerTraceHeader];
+    if (typeof sent === 'string' && TRACE_ID.test(sent)) return sent;
+    const { traceparent } = headers;
+    const made = (typeof traceparent === 'string' && TRACEPARENT.exec(traceparent)?.[1]) || randomUUID();
+    headers[lowerTraceHeader] = made;
+    return made;
+  }
   const cors = createCors(corsOrigins, headerPrefix);
   /** The start of the current request of each connection. A connection has one request at a time. */
   const starts = new WeakMap<Duplex, number>();
@@ -125,7 +141,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     onRefused: (reply, socket) => note(reply, { peer: peerOf(socket) || undefined, bytes: bodyBytes(reply) }),
   });
   server.on('clientError', refusal.clientError);
-  const context = { keyHeader, traceIdOf: traceOf, answer };
+  const context = { keyHeader, traceIdOf, answer };
   const dispatch = createEndpoints(client, { options, cors, isForeign, idempotencyHeader, ...context });
   const { dev: controls } = options;
   const dev =
@@ -144,7 +160,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   function showConsole(request: IncomingMessage, response: ServerResponse, refused: Problem | undefined): void {
     loadConsole().then(
       (handle) => handle?.(request, response, refused),
-      (error: unknown) => answer(response, failureReply(error, traceOf(request))),
+      (error: unknown) => answer(response, failureReply(error, traceIdOf(request))),
     );
   }
 
@@ -153,18 +169,17 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const refused =
       screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? new Problem('vault_stopping') : undefined);
     if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, refused);
-    else if (refused !== undefined) answer(response, problemReply(refused, traceOf(request)));
+    else if (refused !== undefined) answer(response, problemReply(refused, traceIdOf(request)));
     else if (options.console !== undefined && isBrowserAtRoot(request))
-      answer(response, { status: 302, traceId: traceOf(request) }, TO_CONSOLE);
-    else if (options.isConsoleOnly) answer(response, problemReply(new Problem('route_not_found'), traceOf(request)));
+      answer(response, { status: 302, traceId: traceIdOf(request) }, TO_CONSOLE);
+    else if (options.isConsoleOnly) answer(response, problemReply(new Problem('route_not_found'), traceIdOf(request)));
     else if (dev === undefined) dispatch(request, response);
     else dev.take(request, response, () => dispatch(request, response));
   }
   // Requests with `Expect` are received like any other; `readBody` answers `100-continue`.
   const turns = takeTurns(receive);
   const connection = tls === undefined ? 'connection' : 'secureConnection';
-  notePeers(server, connection);
-  noteEnds(server, connection);
+  noteClients(server, connection);
   server.on('connection', noteArrival);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));

@@ -3,8 +3,8 @@ import type { DevRequestEntry } from '../contract/dev-paths.ts';
 import { invalid } from '../core/problem.ts';
 import { formatInstant } from '../core/time.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
-import { parseQueryString } from './parse-query-string.ts';
 import { problemCodeOf, type RequestRecord } from './request-log.ts';
+import { parseQueryString } from './routes.ts';
 
 const MAX_KEPT = 500;
 /** The maximum wait for a new request, in seconds. */

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Client, Reply, SentBody } from '../contract/call.ts';
 import { CONSOLE_AGENT, DEV_PATHS } from '../contract/dev-paths.ts';
-import { Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
 import { formatInstant } from '../core/time.ts';
 import { setTimeout } from '../core/timers.ts';
+import { peerOf } from './connected-clients.ts';
 import type { DevControls } from './daemon-options.ts';
 import { advanceOf, type DevBody, parseDevBody, timeOf } from './dev-body.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
@@ -13,7 +13,6 @@ import { createDevRequestLog, readDevRequestsQuery } from './dev-request-log.ts'
 import { createDevSnapshots } from './dev-snapshots.ts';
 import { headerOf, type RequestContext, type SendToDev } from './endpoints.ts';
 import { isOwnMachine } from './own-hosts.ts';
-import { peerOf } from './peer-of.ts';
 import { readBody } from './read-body.ts';
 import { failureReply, type RequestRecord } from './request-log.ts';
 import { findRoute } from './routes.ts';

@@ -3,20 +3,16 @@ import type { Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
-import { Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { Problem, problemReply } from '../core/problem.ts';
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit, type Rate } from '../core/rate-limit.ts';
+import { hasLeft, networkOf, peerOf } from './connected-clients.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
-import { hasLeft } from './has-left.ts';
-import { networkOf } from './network-of.ts';
 import { isOwnMachine } from './own-hosts.ts';
-import { parseQueryString } from './parse-query-string.ts';
-import { peerOf } from './peer-of.ts';
 import { announcedLength, BUSY, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
-import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
+import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, parseQueryString, type RouteMatch } from './routes.ts';
 
 /** The maximum number of failed authentications of a network in a second. */
 export const FAILURES: Rate = { calls: 20, ms: 1_000 };
@@ -92,20 +88,6 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     detail: BUSY,
   });
 
-  /** Returns `read`, which reads the body of a request at its first call and later returns the same, until `drop`. */
-  function bodyReader(request: IncomingMessage, response: ServerResponse) {
-    let reading: SentBody | Promise<SentBody> | undefined;
-    return {
-      read(account: string) {
-        reading ??= readBody(request, response, { limit, bodies, account });
-        return reading;
-      },
-      drop() {
-        reading = undefined;
-      },
-    };
-  }
-
   const take: NonNullable<Client['take']> =
     client.take ??
     ((call, answered) => {
@@ -124,7 +106,11 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     let applicationId: string | undefined;
     let refused: Problem | undefined;
     const contentCoding = contentCodingOf(request);
-    const body = announcedLength(request) === 0 ? undefined : bodyReader(request, response);
+    let body: SentBody | Promise<SentBody> | undefined;
+    const read = (account: string) => {
+      body ??= readBody(request, response, { limit, bodies, account });
+      return body;
+    };
     const sent = {
       operation,
       apiKey: headerOf(request, keyHeader),
@@ -135,7 +121,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       paramFault,
       query,
       queryFault,
-      readBody: body?.read,
+      readBody: announcedLength(request) === 0 ? undefined : read,
       fromBrowser: cors.isFromBrowser(request) || undefined,
       peer: isOwnMachine(peer) ? undefined : peer,
       isAbandoned: () => hasLeft(response),
@@ -147,7 +133,8 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       traceId: traceIdOf(request),
     };
     take(sent, (reply) => {
-      body?.drop();
+      // The text of the body is no longer needed.
+      body = undefined;
       const tooMany = reply.status === 401 ? countFailure?.(networkOf(peer)) : undefined;
       // The client went away before its body ended.
       if (request.destroyed && !request.complete) return;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SentBody } from '../contract/call.ts';
-import { freeBytes } from '../core/free-bytes.ts';
+import { freeBytes } from '../core/bytes.ts';
 import { Problem } from '../core/problem.ts';
 import type { Quota } from '../core/quota.ts';
 import { clearInterval, setImmediate, setInterval } from '../core/timers.ts';
@@ -50,7 +50,9 @@ export function readBody(
   let held = length ?? limit;
   const waiting = bodies.take(account, held);
   if (waiting === undefined) response.once('close', giveBack);
-  return waiting === undefined && request.complete ? arrived(request) : arriving();
+  if (waiting !== undefined || !request.complete) return arriving();
+  const bytes: Buffer | null = request.read();
+  return sentBody(bytes ?? Buffer.alloc(0));
 
   /** Gives back all bytes but the first `kept` ones. */
   function shrink(kept: number): void {
@@ -76,12 +78,6 @@ export function readBody(
     if (bytes !== undefined) shrink(bytes.length);
     return sentBody(bytes);
   }
-}
-
-/** Returns a body that has arrived. */
-function arrived(request: IncomingMessage): SentBody {
-  const bytes: Buffer | null = request.read();
-  return sentBody(bytes ?? Buffer.alloc(0));
 }
 
 /** Sends `100 Continue` to a client that waits for it. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
-import { freeBytes } from '../core/free-bytes.ts';
+import { freeBytes } from '../core/bytes.ts';
 import type { Quota } from '../core/quota.ts';
 import { clearTimeout, nextTick, setTimeout } from '../core/timers.ts';
 import { announcedLength } from './read-body.ts';

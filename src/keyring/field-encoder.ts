@@ -1,4 +1,4 @@
-import { freeBytes } from '../core/free-bytes.ts';
+import { freeBytes } from '../core/bytes.ts';
 
 const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
 
@@ -89,14 +89,10 @@ export class FieldEncoder {
     this.#length = this.#start;
   }
 
-  /** Resets the encoder and wipes the written bytes. */
+  /** Resets the encoder, wipes the written bytes, and frees a buffer that a long value has grown. It has no prefix. */
   wipe(): void {
     this.#bytes.fill(0, this.#start, this.#length);
     this.#length = this.#start;
-  }
-
-  /** Frees a buffer that a long value has grown. The encoder must be wiped, and has no prefix. */
-  shrink(): void {
     if (this.#bytes.length <= MAX_KEPT) return;
     freeBytes(this.#bytes);
     this.#bytes = Buffer.alloc(INITIAL_CAPACITY);
@@ -144,6 +140,5 @@ export function withFields<T>(fields: readonly Field[], read: (bytes: Uint8Array
     return read(encoder.written());
   } finally {
     encoder.wipe();
-    encoder.shrink();
   }
 }

@@ -7,8 +7,7 @@ import { encodeFields, type Field, FieldEncoder, withFields } from './field-enco
 import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
-import { tenantKeyBytes, tenantKeyWrapper } from './tenant-key.ts';
-import { Lock, tenantKeyring } from './tenant-keyring.ts';
+import { Lock, tenantKeyBytes, tenantKeyring, tenantKeyWrapper } from './tenant-keyring.ts';
 
 const API_KEY_HASH_BYTES = 32;
 const ANCHOR_MAC_BYTES = 32;
@@ -48,11 +47,18 @@ function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
 }
 
-/** Returns the keyring of a master key. Derives all keys from it at once, so the caller can wipe the master key. */
-export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
+/** Resolves to a later master key, which the receiver wipes; to undefined if the vault still has the same one. */
+type FindNext = () => Promise<{ readonly vault: VaultIdentity; readonly master: Uint8Array } | undefined>;
+
+/**
+ * Returns the keyring of a master key. Derives all keys from it at once, so the caller can wipe the master key. A later
+ * one, which `refresh` takes from `findNext`, replaces only the wrapping of the tenants' keys.
+ */
+export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array, findNext?: FindNext): Keyring {
   const carried = openCarriedKeys(sodium, master, vault);
-  const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
-  const tenantKeys = tenantKeyWrapper(sodium, wrappingKey, vault);
+  let wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
+  let tenantKeys = tenantKeyWrapper(sodium, wrappingKey, vault);
+  let refreshing: Promise<void> | undefined;
   const lock = new Lock();
   const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
@@ -82,6 +88,15 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
   function cursorContext(tenantId: string): Uint8Array {
     return encodeFields('token-vault cursor', vault.format, vault.vault_id, CURSOR_KEY_ID, tenantId);
+  }
+
+  async function takeNext(): Promise<void> {
+    const next = await findNext?.();
+    if (next === undefined) return;
+    wrappingKey.fill(0);
+    wrappingKey = deriveFromMaster(sodium, next.master, 'tenant_key_wrapping');
+    tenantKeys = tenantKeyWrapper(sodium, wrappingKey, next.vault);
+    next.master.fill(0);
   }
 
   return {
@@ -164,8 +179,13 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     // The first field distinguishes these hashes from those of audit subjects, which use the same key.
     replyHash: (...fields) => hashed(REPLY_HASH_BYTES, carried.audit_index, ['token-vault reply hash', ...fields]),
 
-    // This keyring has one master key. `followMasterKey` wraps it for processes that can also unlock a later one.
-    refresh: async () => lock.requireUnlocked(),
+    async refresh() {
+      lock.requireUnlocked();
+      refreshing ??= takeNext().finally(() => {
+        refreshing = undefined;
+      });
+      await refreshing;
+    },
 
     close() {
       lock.locked = true;

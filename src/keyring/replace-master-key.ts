@@ -5,11 +5,11 @@ import { Problem } from '../core/problem.ts';
 import { openCarriedKeys, sealCarriedKeys } from './carried-keys.ts';
 import type { Credential } from './credential.ts';
 import { headerMac } from './header-mac.ts';
+import { openSlot } from './master-key.ts';
 import { wrapMasterKey } from './slot.ts';
 import { loadSodium, type Sodium } from './sodium.ts';
 import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
-import { tenantKeyWrapper } from './tenant-key.ts';
-import { openSlot } from './unlock-master-key.ts';
+import { tenantKeyWrapper } from './tenant-keyring.ts';
 
 /**
  * Creates a new random master key with the next generation. Wraps all tenants' keys under it and keeps the carried

@@ -1,11 +1,10 @@
 import { Fault } from '../core/fault.ts';
 import type { VaultHeader } from '../core/ports.ts';
-import type { CreateKeyringOptions } from './create-keyring.ts';
 import { CREDENTIAL_NAMES, type Credential, checkNewCredential } from './credential.ts';
 import { headerMac, MAX_SLOTS, verifyHeader } from './header-mac.ts';
+import { type CreateKeyringOptions, openSlot } from './master-key.ts';
 import { decodeSlot, wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
-import { openSlot } from './unlock-master-key.ts';
 
 /**
  * Returns the public facts of the slots, in order of number. `label` is absent for a slot without a label. Needs no

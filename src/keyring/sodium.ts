@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type sodium from 'libsodium-wrappers';
 import type sumo from 'libsodium-wrappers-sumo';
 import { assertEngine } from '../core/assert-engine.ts';
-import { isBytes } from '../core/is-bytes.ts';
+import { isBytes } from '../core/bytes.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 
 /** The functions of libsodium that the keyring uses. Synchronous once loaded. */

@@ -1,6 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { link, rm } from 'node:fs/promises';
-import { errorCode } from '../core/error-code.ts';
+import { errorCode } from '../core/fault.ts';
 import { assertReplaceable } from './replaceable.ts';
 
 /** The treatment of an existing file: `new` rejects and never changes it, `replace` replaces it. */

@@ -4,8 +4,7 @@ import type { Socket } from 'node:net';
 import path from 'node:path';
 import { ENDS_WITH_INPUT } from '../cli/commands/serve/end-with-input.ts';
 import { parseReady, type Ready } from '../cli/commands/serve/ready-file.ts';
-import { errorCode } from '../core/error-code.ts';
-import { Fault } from '../core/fault.ts';
+import { errorCode, Fault } from '../core/fault.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start-options.ts';
 

@@ -1,6 +1,6 @@
 import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { HEADER_PREFIX } from '../contract/patterns.ts';
+import { HEADER_PREFIX } from '../contract/schema.ts';
 
 export interface StartOptions {
   /** `in-process`: a daemon in this process. `child`: `vault serve --dev`, in a process that ends with this one. */

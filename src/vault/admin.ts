@@ -5,7 +5,7 @@ import type { ArchiveFile } from '../history/audit-archive.ts';
 import { lastEntries, readEntries } from '../history/read-entries.ts';
 import { contradictionsOf, readLog } from '../history/read-log.ts';
 import { type Credential, MIN_CHARACTERS, requireStrongPassphrase } from '../keyring/credential.ts';
-import { unlockKeyring } from '../keyring/unlock-master-key.ts';
+import { unlockKeyring } from '../keyring/master-key.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
 import { yieldBetweenBatches } from './batches.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { diskHint } from '../contract/faults.ts';
-import { errorCode } from '../core/error-code.ts';
-import { Fault } from '../core/fault.ts';
+import { errorCode, Fault } from '../core/fault.ts';
 import { createFile, ownerOfVaultFile } from '../paths/create-file.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';

@@ -1,5 +1,4 @@
-import { runningTime } from '../core/running-time.ts';
-import { sleep } from '../core/timers.ts';
+import { runningTime, sleep } from '../core/timers.ts';
 
 /** The pause between two slices of a check, in milliseconds. */
 const YIELD_MS = 10;

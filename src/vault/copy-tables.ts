@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { START } from '../core/audit/audit-link.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
+import { isBytes } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
-import { isBytes } from '../core/is-bytes.ts';
 import type { LastRow, MovedRow, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
 import type { Progress } from './keys/rotate-tenant.ts';
 

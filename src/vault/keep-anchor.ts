@@ -1,8 +1,8 @@
-import { readBase } from '../core/audit/base.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
+import { readBase } from '../core/audit/sums.ts';
 import { BrokenAudit } from '../core/audit/walk-audit.ts';
+import { isSameBytes } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
-import { isSameBytes } from '../core/is-bytes.ts';
 import { clearInterval, setInterval } from '../core/timers.ts';
 import { readAnchorFile, writeAnchorFile } from './anchor-file.ts';
 import type { KeyHolder } from './key-holder.ts';

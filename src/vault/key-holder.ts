@@ -1,11 +1,11 @@
 import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createFollower } from '../core/audit/follower.ts';
-import type { Clock } from '../core/clock.ts';
 import type { Context } from '../core/handler.ts';
 import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
+import type { Clock } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { followMasterKey } from '../keyring/follow-master-key.ts';
+import { followMasterKey } from '../keyring/master-key.ts';
 import { openClockNote } from './clock/clock-note.ts';
 import type { Times } from './clock/system-clock.ts';
 import { notedClock } from './clock/timekeeper.ts';

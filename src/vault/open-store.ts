@@ -1,8 +1,7 @@
 import { Fault } from '../core/fault.ts';
 import type { Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { runningTime } from '../core/running-time.ts';
-import { sleep } from '../core/timers.ts';
+import { runningTime, sleep } from '../core/timers.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import { type DatabaseClock, startDatabaseClock } from './clock/database-clock.ts';
 import { MACHINE, type Times } from './clock/system-clock.ts';

@@ -1,7 +1,7 @@
 import type { VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
+import { openSlot } from '../keyring/master-key.ts';
 import { listSlots } from '../keyring/slots.ts';
-import { openSlot } from '../keyring/unlock-master-key.ts';
 import type { VaultLocation } from './location.ts';
 
 /**

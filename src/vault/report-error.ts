@@ -1,4 +1,4 @@
-import { isError } from '../core/error-code.ts';
+import { isError } from '../core/fault.ts';
 import { writeLog } from '../core/log-output.ts';
 import { Problem } from '../core/problem.ts';
 import { MachineDate, wallTime } from '../core/timers.ts';

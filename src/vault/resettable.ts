@@ -1,5 +1,4 @@
-import { Problem } from '../core/problem.ts';
-import { problemReply } from '../core/problem-reply.ts';
+import { Problem, problemReply } from '../core/problem.ts';
 import type { Vault } from './vault.ts';
 
 /**

@@ -1,11 +1,10 @@
 import { lstatSync } from 'node:fs';
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { errorCode } from '../core/error-code.ts';
-import { Fault } from '../core/fault.ts';
+import { errorCode, Fault } from '../core/fault.ts';
 import { formatInstant } from '../core/time.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { unlockKeyring } from '../keyring/unlock-master-key.ts';
+import { unlockKeyring } from '../keyring/master-key.ts';
 import { giveFolder, ownerOfVaultFile } from '../paths/create-file.ts';
 import { checkOpenable } from '../store/sqlite/file/check-openable.ts';
 import { copyUnusedFile, countTokens, replaceByCopy } from '../store/sqlite/file/copy-unused-file.ts';

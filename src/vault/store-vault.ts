@@ -1,11 +1,10 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { runningTime } from '../core/running-time.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
-import { createKeyring } from '../keyring/create-keyring.ts';
+import { runningTime } from '../core/timers.ts';
 import type { Credential } from '../keyring/credential.ts';
-import { followMasterKey } from '../keyring/follow-master-key.ts';
+import { createKeyring, followMasterKey } from '../keyring/master-key.ts';
 import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';

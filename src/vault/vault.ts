@@ -6,7 +6,6 @@ import { createAudit } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createFollower } from '../core/audit/follower.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
-import type { Clock } from '../core/clock.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import { withFreshKeys } from '../core/fresh-keys.ts';
 import type { Context } from '../core/handler.ts';
@@ -16,6 +15,7 @@ import type { Instant, Keyring, Random, Store, VaultHeader } from '../core/ports
 import { createQuota } from '../core/quota.ts';
 import { createRateLimit, type Rate } from '../core/rate-limit.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
+import type { Clock } from '../core/time.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { ArchiveOf, Pruned } from '../history/prune-audit.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -133,7 +133,7 @@ export async function openFileVault(opening: OpenFileVaultOptions): Promise<Vaul
   const { file, credential, anchor, times, cacheKib, ...options } = opening;
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
-    import('../keyring/follow-master-key.ts'),
+    import('../keyring/master-key.ts'),
   ]);
   // Compile libsodium's WebAssembly while the file opens. Ignore a failure here: the next `loadSodium` call rejects
   // with it.
@@ -186,7 +186,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   const [{ createVaultFile }, { openVaultFile }, { createKeyring }] = await Promise.all([
     import('../store/sqlite/file/create-vault-file.ts'),
     import('../store/sqlite/file/open-vault-file.ts'),
-    import('../keyring/create-keyring.ts'),
+    import('../keyring/master-key.ts'),
   ]);
   const { file, credential, tenantName, weakPassphrase = false, label, times = MACHINE, ...settings } = options;
   const now = times.wall();

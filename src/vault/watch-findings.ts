@@ -1,7 +1,7 @@
 import type { Follower } from '../core/audit/follower.ts';
-import type { Clock } from '../core/clock.ts';
 import type { Meter } from '../core/meter.ts';
 import type { Keyring, Store } from '../core/ports.ts';
+import type { Clock } from '../core/time.ts';
 import { yieldToLoop } from './batches.ts';
 
 interface Parts {

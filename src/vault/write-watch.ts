@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../contract/problems.ts';
-import { errorCode } from '../core/error-code.ts';
+import { errorCode } from '../core/fault.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { MachineDate } from '../core/timers.ts';

@@ -27,7 +27,7 @@ export const timersComeFromOneModule: Rule = (sources) =>
       .replace(/\btypeof \w+/g, '');
     const bare = [...code.matchAll(GLOBAL_TIMER)].map(([name]) => name).find((name) => !imported.has(name));
     const found = text.match(MODULES)?.[0] ?? code.match(FAKEABLE)?.[0] ?? bare;
-    return found === undefined ? [] : [`${file}: ${found}; use ${TIMERS} or running-time.ts`];
+    return found === undefined ? [] : [`${file}: ${found}; use ${TIMERS}`];
   });
 
 const FOREIGN =
@@ -40,5 +40,5 @@ const FOREIGN =
 export const valuesComeFromAnyRealm: Rule = (sources) =>
   [...sources].flatMap(([file, text]) => {
     const found = isOfProduct(file) ? codeOf(text).match(FOREIGN)?.[0] : undefined;
-    return found === undefined ? [] : [`${file}: ${found}; use src/core/error-code.ts or is-bytes.ts`];
+    return found === undefined ? [] : [`${file}: ${found}; use src/core/fault.ts or bytes.ts`];
   });

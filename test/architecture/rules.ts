@@ -24,15 +24,12 @@ const PORTS = [
   'src/core/problem.ts',
   'src/core/assert-engine.ts',
   'src/core/fault.ts',
-  'src/core/error-code.ts',
-  'src/core/free-bytes.ts',
+  'src/core/bytes.ts',
   'src/core/loaded-once.ts',
-  'src/core/is-bytes.ts',
-  'src/core/is-expired.ts',
+  'src/core/time.ts',
   'src/core/open-to-others.ts',
   'src/core/quota.ts',
   'src/core/rate-limit.ts',
-  'src/core/running-time.ts',
   'src/core/slices.ts',
   'src/core/timers.ts',
   'src/core/audit/audit-link.ts',
@@ -57,7 +54,7 @@ const WORLD = /^node:(?!crypto$|buffer$|zlib$)/;
 const LAYERS: readonly Layer[] = [
   { name: 'contract', folder: 'src/contract/', may: [], refuses: /./ },
   { name: 'core', folder: 'src/core/', may: ['src/contract/'], refuses: WORLD },
-  { name: 'paths', folder: 'src/paths/', may: ['src/core/fault.ts', 'src/core/error-code.ts'] },
+  { name: 'paths', folder: 'src/paths/', may: ['src/core/fault.ts'] },
   {
     name: 'keyring',
     folder: 'src/keyring/',
@@ -91,14 +88,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'http',
     folder: 'src/http/',
-    may: [
-      ...PORTS,
-      'src/core/log-output.ts',
-      'src/core/problem-reply.ts',
-      'src/core/socket-path.ts',
-      'src/core/time.ts',
-      'src/paths/',
-    ],
+    may: [...PORTS, 'src/core/log-output.ts', 'src/core/socket-path.ts', 'src/paths/'],
     mayAsTypes: [...PORT_TYPES, 'src/client/'],
   },
   {
@@ -125,7 +115,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'console',
     folder: 'src/console/',
-    may: [...PORTS, 'src/core/log-output.ts', 'src/core/problem-reply.ts', 'src/http/'],
+    may: [...PORTS, 'src/core/log-output.ts', 'src/http/'],
   },
   {
     name: 'cli',

@@ -9,7 +9,7 @@ type SealingKey = 'slot' | 'master' | 'tenant' | 'carried' | 'given';
 /** Everything that the product seals: the file, the call as written, its key and what it seals. */
 export const SEALED: readonly (readonly [file: string, call: string, key: SealingKey, what: string])[] = [
   ['src/keyring/slot.ts', 'sealEnvelope(sodium, kek', 'slot', 'the master key'],
-  ['src/keyring/tenant-key.ts', 'sealEnvelope(sodium, wrappingKey', 'master', 'the keys of a tenant'],
+  ['src/keyring/tenant-keyring.ts', 'sealEnvelope(sodium, wrappingKey', 'master', 'the keys of a tenant'],
   ['src/keyring/carried-keys.ts', 'sealEnvelope(sodium, wrapping', 'master', 'the carried keys'],
   ['src/keyring/replace-master-key.ts', 'sealCarriedKeys(sodium, next', 'master', 'the carried keys'],
   ['src/keyring/envelope.ts', 'crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, context', 'given', 'any bytes'],
@@ -18,12 +18,9 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'entries of the audit'],
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'the base of the audit'],
   ['src/keyring/keyring.ts', 'sealText(sodium, carried.audit_sealing', 'carried', 'cursors of lists'],
-  ['src/keyring/follow-master-key.ts', 'current.sealAuditEvent(at, text', 'carried', 'entries of the audit'],
-  ['src/keyring/follow-master-key.ts', 'current.sealAuditBase(row, text', 'carried', 'the base of the audit'],
-  ['src/keyring/follow-master-key.ts', 'current.sealCursor(tenantId, text', 'carried', 'cursors of lists'],
   ['src/core/audit/audit.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'ids, actions and results'],
   ['src/core/audit/follower.ts', 'keyring.sealAuditEvent(at, text', 'carried', 'ids, actions, results and a digest'],
-  ['src/core/audit/base.ts', 'keyring.sealAuditBase({ sequence, at', 'carried', 'sums of hashes of records'],
+  ['src/core/audit/sums.ts', 'keyring.sealAuditBase({ sequence, at', 'carried', 'sums of hashes of records'],
   ['src/core/tokens/list.ts', 'keyring.sealCursor(tenant.record.id, text', 'carried', 'the time and id of a token'],
   ['src/vault/move.ts', 'keyring.sealAuditEvent(at, encodeAuditRow', 'carried', 'the move of a vault'],
 
@@ -31,8 +28,8 @@ export const SEALED: readonly (readonly [file: string, call: string, key: Sealin
   ['src/core/tenants/tenant-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name and settings'],
   ['src/core/applications/application-codec.ts', 'keyring.seal(contextOf(clear.id, clear', 'tenant', 'name, rules'],
   [
-    'src/core/applications/application-key-codec.ts',
-    'keyring.seal(contextOf(record',
+    'src/core/applications/application-codec.ts',
+    'keyring.seal(keyContextOf(record',
     'tenant',
     'nothing: binds columns',
   ],

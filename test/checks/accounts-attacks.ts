@@ -283,7 +283,7 @@ export const ATTACKS: readonly Attack[] = [
     bounds: { waitMs: WAIT_MS, rate: 20 },
     guard: {
       name: 'one account of a family',
-      file: 'src/core/account.ts',
+      file: 'src/core/authenticate.ts',
       from: "return type === 'expiring' ?",
       to: "return type === 'management' ?",
     },

@@ -1,6 +1,6 @@
 import { type AuditEvent, decodeWitness, encodeAuditRow, type TimedEvent } from '../../src/core/audit/audit-event.ts';
-import { encodeDigest } from '../../src/core/audit/digest.ts';
 import type { Witness } from '../../src/core/audit/ports.ts';
+import { encodeDigest } from '../../src/core/audit/record-digest.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 

@@ -44,7 +44,7 @@ const RARE_GUARDS: readonly SourceGuard[] = [
   },
   {
     name: 'sums in which equal changes do not cancel each other out',
-    file: 'src/core/audit/digest.ts',
+    file: 'src/core/audit/record-digest.ts',
     from: 'return BigInt.asUintN(BITS, a + b);',
     to: 'return BigInt.asUintN(BITS, a < 0n ? -a : a) ^ BigInt.asUintN(BITS, b < 0n ? -b : b);',
   },

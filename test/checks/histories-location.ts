@@ -1,6 +1,6 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../../src/core/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { connect } from '../../src/store/sqlite/file/connect.ts';
 import { loadDriver } from '../../src/store/sqlite/file/driver.ts';
 import { resetVault } from '../../src/vault/admin.ts';

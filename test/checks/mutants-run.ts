@@ -183,7 +183,7 @@ function readReport({ numPassedTests, numFailedTests, testResults }: Report): Te
 /** A change without effect, which no test can detect. */
 export const HARMLESS: Mutant = {
   name: 'a sum that is written in another way',
-  file: 'src/core/tokens/check-digits.ts',
+  file: 'src/core/tokens/validate-data.ts',
   from: 'sum += doubled > 9 ? doubled - 9 : doubled;',
   to: 'sum += doubled > 9 ? -9 + doubled : doubled;',
   tests: ['test/unit/token-types.test.ts'],

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
+import { createKeyring, unlockKeyring } from '../../src/keyring/master-key.ts';
 import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { directClient } from '../../src/client/direct.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createKeyring } from '../../src/keyring/master-key.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { seededRandom } from '../fixed-world.ts';

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Credential } from '../../src/keyring/credential.ts';
+import { unlockMasterKey } from '../../src/keyring/master-key.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { deriveFromMaster } from '../../src/keyring/sub-keys.ts';
-import { tenantKeyWrapper } from '../../src/keyring/tenant-key.ts';
-import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
+import { tenantKeyWrapper } from '../../src/keyring/tenant-keyring.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 
 const execute = promisify(execFile);

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { PassphraseCost } from '../../src/keyring/slot-kdf.ts';
+import type { PassphraseCost } from '../../src/keyring/slot.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 
 /** Key derivation costs that would exhaust this machine's memory or take hours, and one that is too low. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { walkAudit } from '../../src/core/audit/walk-audit.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createKeyring } from '../../src/keyring/master-key.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';

@@ -11,9 +11,8 @@ import type {
   WrappedKey,
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
+import { createKeyring, unlockKeyring } from '../../src/keyring/master-key.ts';
 import { createTenantKeys } from '../tenant-keys.ts';
 
 const NOW = 1_700_000_000_000;

@@ -5,7 +5,7 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { bareEnvironment, serve } from '../../scripts/run-vault.ts';
 import { createClient, type VaultClient } from '../../src/client/create-client.ts';
-import { passesLuhn } from '../../src/core/tokens/check-digits.ts';
+import { passesLuhn } from '../../src/core/tokens/validate-data.ts';
 import { CHROMIUM } from './require-chromium.ts';
 
 export const launch = (args: readonly string[] = []): Promise<Browser> =>

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/create-client.ts';
-import type { AccessRule } from '../../src/contract/access-rule.ts';
+import type { AccessRule } from '../../src/contract/permissions.ts';
 import {
   type DevVault,
   findBarriers,

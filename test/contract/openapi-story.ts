@@ -1,6 +1,6 @@
 import { EXAMPLES, type Example, type Examples } from '../../src/contract/openapi/examples/examples.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
-import { API_KEY, UUID } from '../../src/contract/patterns.ts';
+import { API_KEY, UUID } from '../../src/contract/schema.ts';
 import type { AtEnd } from '../temporary-folder.ts';
 import { openTestVault, type TestVault } from '../test-vault.ts';
 

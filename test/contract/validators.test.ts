@@ -5,7 +5,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../src/contract
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEM_BODY } from '../../src/contract/problems.ts';
 import { BODY_VALIDATORS } from '../../src/core/body-validators.generated.js';
-import { MemberMap } from '../../src/core/json/member-names.ts';
+import { MemberMap } from '../../src/core/json/kind.ts';
 import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
 import { VALIDATORS, type Validator } from '../../src/core/validators.generated.js';
 

@@ -2,8 +2,7 @@ import { connect, type Socket } from 'node:net';
 import type { Call, Client, Reply, SentBody } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, TITLES } from '../../src/contract/problems.ts';
-import { Problem } from '../../src/core/problem.ts';
-import { problemReply } from '../../src/core/problem-reply.ts';
+import { Problem, problemReply } from '../../src/core/problem.ts';
 import type { DaemonOptions } from '../../src/http/daemon-options.ts';
 
 export const KEY = 'good';

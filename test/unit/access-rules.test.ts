@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { AccessRule } from '../../src/contract/access-rule.ts';
+import type { AccessRule } from '../../src/contract/permissions.ts';
 import { normalizeRules } from '../../src/core/access/check-application.ts';
-import { governingTransform } from '../../src/core/access/governing-transform.ts';
-import { createGrants, type Grants } from '../../src/core/access/grants.ts';
+import { createGrants, type Grants, governingTransform } from '../../src/core/access/grants.ts';
 import { normalizeContainers } from '../../src/core/tokens/containers.ts';
 import { atEndOfSuite } from '../temporary-folder.ts';
 import {

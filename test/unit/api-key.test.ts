@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { API_KEY } from '../../src/contract/patterns.ts';
+import { API_KEY } from '../../src/contract/schema.ts';
 import { generateApiKey, isApiKey } from '../../src/core/applications/api-key.ts';
 import { BASE58_ALPHABET, base58 } from '../../src/core/base58.ts';
 import type { Random } from '../../src/core/ports.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { shorthandToJson } from '../../src/cli/derive/shorthand.ts';
-import { ACCESS_RULE } from '../../src/contract/access-rule.ts';
+import { ACCESS_RULE } from '../../src/contract/permissions.ts';
 
 const RULE = { name: 'rule', member: 'rules' };
 const ruleOf = (text: string, position = 1): unknown => JSON.parse(shorthandToJson(RULE, ACCESS_RULE, text, position));

@@ -14,9 +14,8 @@ import {
 } from '../../src/client/create-client.ts';
 import type { Json } from '../../src/contract/json.ts';
 import { type BodyOf, OPERATIONS, type Operation, type QueryOf, type ResultOf } from '../../src/contract/operations.ts';
-import { UUID } from '../../src/contract/patterns.ts';
-import { Problem } from '../../src/core/problem.ts';
-import { problemReply } from '../../src/core/problem-reply.ts';
+import { UUID } from '../../src/contract/schema.ts';
+import { Problem, problemReply } from '../../src/core/problem.ts';
 
 type Init = Parameters<Fetch>[1];
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../src/contract/call.ts';
-import { invalid, Problem } from '../../src/core/problem.ts';
-import { problemReply } from '../../src/core/problem-reply.ts';
+import { invalid, Problem, problemReply } from '../../src/core/problem.ts';
 import { createDevRequestLog, readDevRequestsQuery } from '../../src/http/dev-request-log.ts';
 import { requestRecord } from '../../src/http/request-log.ts';
 

@@ -2,8 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Call, Reply } from '../../src/contract/call.ts';
-import { Problem } from '../../src/core/problem.ts';
-import { problemReply } from '../../src/core/problem-reply.ts';
+import { Problem, problemReply } from '../../src/core/problem.ts';
 import { parseDevBody } from '../../src/http/dev-body.ts';
 import { createDevRequests } from '../../src/http/dev-requests.ts';
 

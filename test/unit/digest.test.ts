@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addDigests, decodeDigest, encodeDigest } from '../../src/core/audit/digest.ts';
+import { addDigests, decodeDigest, encodeDigest } from '../../src/core/audit/record-digest.ts';
 
 const LARGEST = (1n << 128n) - 1n;
 

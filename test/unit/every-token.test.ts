@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AccessRule } from '../../src/contract/access-rule.ts';
-import type { Transform } from '../../src/contract/permissions.ts';
-import { governingTransform, transformOfEveryToken } from '../../src/core/access/governing-transform.ts';
-import { createGrants, type Grants } from '../../src/core/access/grants.ts';
+import type { AccessRule, Transform } from '../../src/contract/permissions.ts';
+import { createGrants, type Grants, governingTransform, transformOfEveryToken } from '../../src/core/access/grants.ts';
 
 type Rule = readonly [container: string | undefined, transform: Transform, permission?: 'token:read' | 'token:update'];
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Permission } from '../../src/contract/permissions.ts';
 import { explainAccess } from '../../src/core/access/explain-access.ts';
-import type { TokenFacts } from '../../src/core/access/governing-transform.ts';
-import { createGrants, type Grants } from '../../src/core/access/grants.ts';
+import { createGrants, type Grants, type TokenFacts } from '../../src/core/access/grants.ts';
 import { openTestVault } from '../test-vault.ts';
 
 describe('a draft', () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
-import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
+import { ExpressionError } from '../../src/core/expressions/limits.ts';
 import type { Random } from '../../src/core/ports.ts';
 import { createRandomIndex } from '../../src/core/random-index.ts';
 import { evaluateExpression } from './evaluate.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
-import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
-import { budgetFor, createWorkBudget, type WorkBudget } from '../../src/core/expressions/limits.ts';
+import { budgetFor, createWorkBudget, ExpressionError, type WorkBudget } from '../../src/core/expressions/limits.ts';
 import { JsonNumber } from '../../src/core/json/kind.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import { systemRandom } from '../../src/vault/system-random.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
+import { ExpressionError } from '../../src/core/expressions/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import { readTable } from '../vectors/read-vectors.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
-import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
+import { ExpressionError } from '../../src/core/expressions/limits.ts';
 import { JsonNumber } from '../../src/core/json/kind.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';

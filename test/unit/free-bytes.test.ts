@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { freeBytes } from '../../src/core/free-bytes.ts';
+import { freeBytes } from '../../src/core/bytes.ts';
 
 it('long bytes are freed at once, but not those that share their memory', () => {
   const [long, short, whole] = [new Uint8Array(16 * 1024), new Uint8Array(100), new Uint8Array(40_000)];

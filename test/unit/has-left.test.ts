@@ -2,13 +2,13 @@ import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, expect, it, vi } from 'vitest';
-import { hasLeft, noteEnds } from '../../src/http/has-left.ts';
+import { hasLeft, noteClients } from '../../src/http/connected-clients.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
 function connected() {
   const server = new EventEmitter();
-  noteEnds(server, 'connection');
+  noteClients(server, 'connection');
   const socket = new Socket();
   server.emit('connection', socket);
   return { socket, response: new ServerResponse(new IncomingMessage(socket)) };

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { JsonSyntaxError } from '../../src/core/json/json-syntax-error.ts';
-import { JsonNumber } from '../../src/core/json/kind.ts';
-import { memberNames } from '../../src/core/json/member-names.ts';
-import { parseJson } from '../../src/core/json/parse.ts';
+import { JsonNumber, memberNames } from '../../src/core/json/kind.ts';
+import { JsonSyntaxError, parseJson } from '../../src/core/json/parse.ts';
 import { JsonText, stringifyJson } from '../../src/core/json/stringify.ts';
 import { readVectors } from '../vectors/read-vectors.ts';
 

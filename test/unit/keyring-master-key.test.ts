@@ -1,11 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Keyring, SealContext, VaultHeader, WrappedKey } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { followMasterKey } from '../../src/keyring/follow-master-key.ts';
+import { createKeyring, followMasterKey, unlockKeyring, unlockMasterKey } from '../../src/keyring/master-key.ts';
 import { replaceMasterKey } from '../../src/keyring/replace-master-key.ts';
 import { addSlot, listSlots } from '../../src/keyring/slots.ts';
-import { unlockKeyring, unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 import { createTenantKeys } from '../tenant-keys.ts';
 
 const NOW = 1_700_000_000_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { paddedLength, unpadText } from '../../src/keyring/padding.ts';
+import { paddedLength, unpadText } from '../../src/keyring/envelope.ts';
 
 describe('the padded length', () => {
   test.each([

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Keyring, VaultHeader } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openText, sealEnvelope } from '../../src/keyring/envelope.ts';
-import { followMasterKey } from '../../src/keyring/follow-master-key.ts';
+import { createKeyring, followMasterKey } from '../../src/keyring/master-key.ts';
 import { findSlot } from '../../src/keyring/slots.ts';
 import { loadSodium, type Sodium, sodiumVersion } from '../../src/keyring/sodium.ts';
 import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';

@@ -1,12 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/core/fault.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { decodeSlot, encodeSlot, type Slot } from '../../src/keyring/slot.ts';
-import { PASSPHRASE_COST } from '../../src/keyring/slot-kdf.ts';
+import { createKeyring, unlockMasterKey } from '../../src/keyring/master-key.ts';
+import { decodeSlot, encodeSlot, PASSPHRASE_COST, type Slot } from '../../src/keyring/slot.ts';
 import { addSlot, listSlots, removeSlot } from '../../src/keyring/slots.ts';
-import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 
 const NOW = 1_700_000_000_000;
 const keyFile = (fill: number, size = 32): Credential => ({ kind: 'key_file', key: new Uint8Array(size).fill(fill) });

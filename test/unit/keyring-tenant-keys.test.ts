@@ -3,7 +3,7 @@ import type { WrappedKey } from '../../src/core/ports.ts';
 import { openKeyring } from '../../src/keyring/keyring.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveFromMaster, INDEX_SUB_KEYS } from '../../src/keyring/sub-keys.ts';
-import { tenantKeyWrapper } from '../../src/keyring/tenant-key.ts';
+import { tenantKeyWrapper } from '../../src/keyring/tenant-keyring.ts';
 
 const VAULT = { vault_id: '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c11', format: 1, generation: 1 };
 const MASTER = new Uint8Array(32).fill(9);

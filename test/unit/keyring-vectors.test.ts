@@ -3,11 +3,11 @@ import wrappers from 'libsodium-wrappers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { FingerprintSource, IndexPurpose, SealContext } from '../../src/core/ports.ts';
 import { openEnvelope, sealEnvelope } from '../../src/keyring/envelope.ts';
+import { unlockKeyring, unlockMasterKey } from '../../src/keyring/master-key.ts';
 import { listSlots } from '../../src/keyring/slots.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveIndexKeys } from '../../src/keyring/sub-keys.ts';
 import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
-import { unlockKeyring, unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 
 function vectors<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8')) as T;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createLineLimit, MAX_LINES } from '../../src/http/line-limit.ts';
+import { createLineLimit, MAX_LINES } from '../../src/http/request-log.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
 
 fakeableTimers();

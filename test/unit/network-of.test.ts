@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createLineLimit, MAX_LINES } from '../../src/http/line-limit.ts';
-import { networkOf } from '../../src/http/network-of.ts';
+import { networkOf } from '../../src/http/connected-clients.ts';
+import { createLineLimit, MAX_LINES } from '../../src/http/request-log.ts';
 
 it.each([
   ['', ''],

@@ -11,7 +11,7 @@ import {
   type TokenContents,
   type TokenDefinition,
 } from '../../src/core/tokens/token-codec.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createKeyring } from '../../src/keyring/master-key.ts';
 import { createTenantKeys } from '../tenant-keys.ts';
 
 const DETAILS = { containers: ['/pci/high/'], fingerprint: 'J6mE9HuhLubfAACqfVcYx2wnaSrzsw7JXPJdGPV5LPsv' };

@@ -2,9 +2,8 @@ import { constants } from 'node:os';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { signalOfFetch } from '../../src/client/signal-of-fetch.ts';
-import { decodeUtf8 } from '../../src/core/decode-utf8.ts';
-import { errorCode, isError } from '../../src/core/error-code.ts';
-import { isBytes } from '../../src/core/is-bytes.ts';
+import { decodeUtf8, isBytes } from '../../src/core/bytes.ts';
+import { errorCode, isError } from '../../src/core/fault.ts';
 import { takingBytesOfAnyRealm } from '../../src/keyring/sodium.ts';
 import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openReply, sealReply } from '../../src/core/reply-codec.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createKeyring } from '../../src/keyring/master-key.ts';
 import { createTenantKeys } from '../tenant-keys.ts';
 
 const TENANT = '00000000-0000-4000-8000-000000000001';

@@ -3,7 +3,7 @@ import type { OperationId } from '../../src/contract/operations.ts';
 import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
 import { createFollower, type Follower } from '../../src/core/audit/follower.ts';
 import type { Keyring, Store } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createKeyring } from '../../src/keyring/master-key.ts';
 import { checkVault } from '../../src/vault/checks/check-vault.ts';
 import { headerEvent } from '../../src/vault/keys/header-event.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';

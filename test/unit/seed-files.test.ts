@@ -8,7 +8,7 @@ import { GENERATED_KINDS, seedSchemaDocument } from '../../src/cli/commands/seed
 import { parseSeed, seededRandom } from '../../src/cli/commands/seed/seeded-random.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
-import { passesAba, passesLuhn } from '../../src/core/tokens/check-digits.ts';
+import { passesAba, passesLuhn } from '../../src/core/tokens/validate-data.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 async function read(text: string, env: Readonly<Record<string, string>> = {}, seed = 0): Promise<SeedDocument> {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TOKEN_TYPE_NAMES, type TokenType } from '../../src/contract/token-types.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
-import { passesAba, passesLuhn } from '../../src/core/tokens/check-digits.ts';
-import { validateData } from '../../src/core/tokens/validate-data.ts';
+import { passesAba, passesLuhn, validateData } from '../../src/core/tokens/validate-data.ts';
 import { readTable, readVectors } from '../vectors/read-vectors.ts';
 
 const cases = readTable('validation').map(({ part, fields: [data = '', verdict = ''] }) => {

@@ -1,5 +1,4 @@
-import type { AccessRule, Condition } from '../../src/contract/access-rule.ts';
-import type { ApplicationType, Permission, Transform } from '../../src/contract/permissions.ts';
+import type { AccessRule, ApplicationType, Condition, Permission, Transform } from '../../src/contract/permissions.ts';
 import { readTable } from './read-vectors.ts';
 
 /** The part of a token's `data` that a caller sees. */

@@ -1,11 +1,11 @@
 import { decodeEvents, encodeEvents, type TimedEvent } from '../../src/core/audit/audit-event.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
-import type { DigestedTable } from '../../src/core/audit/record-digest.ts';
+import type { DigestedTable } from '../../src/core/audit/ports.ts';
 import { openCarriedKeys } from '../../src/keyring/carried-keys.ts';
+import { padText } from '../../src/keyring/envelope.ts';
 import { encodeFields, type Field } from '../../src/keyring/field-encoder.ts';
 import { headerMac } from '../../src/keyring/header-mac.ts';
 import { openKeyring } from '../../src/keyring/keyring.ts';
-import { padText } from '../../src/keyring/padding.ts';
 import { decodeSlot, unwrapMasterKey } from '../../src/keyring/slot.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { deriveFromMaster, type MASTER_SUB_KEYS } from '../../src/keyring/sub-keys.ts';

@@ -1,8 +1,13 @@
-import { CONDITION } from '../../contract/access-rule.ts';
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
-import { CONTAINER, NAME } from '../../contract/patterns.ts';
-import { APPLICATION_TYPES, PERMISSIONS, type PermissionRow, TRANSFORMS } from '../../contract/permissions.ts';
+import {
+  APPLICATION_TYPES,
+  CONDITION,
+  PERMISSIONS,
+  type PermissionRow,
+  TRANSFORMS,
+} from '../../contract/permissions.ts';
+import { CONTAINER, NAME } from '../../contract/schema.ts';
 import {
   type DataRule,
   type MemberRule,
@@ -10,8 +15,7 @@ import {
   type TokenType,
   type ValueRule,
 } from '../../contract/token-types.ts';
-import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
-import { parseJson } from '../../core/json/parse.ts';
+import { JsonSyntaxError, parseJson } from '../../core/json/parse.ts';
 import { checkValue } from '../../core/tokens/validate-data.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';

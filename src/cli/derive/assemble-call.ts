@@ -1,6 +1,6 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../../contract/patterns.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
 import type { ReadText } from '../files/text-reader.ts';
 import { type Clearing, readClearing } from './clearing.ts';

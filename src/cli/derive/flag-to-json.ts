@@ -1,8 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
-import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { JsonNumber } from '../../core/json/kind.ts';
-import { parseJson } from '../../core/json/parse.ts';
+import { JsonSyntaxError, parseJson } from '../../core/json/parse.ts';
 import { formatInstant } from '../../core/time.ts';
 import { wallTime } from '../../core/timers.ts';
 import type { ReadText } from '../files/text-reader.ts';

@@ -1,6 +1,5 @@
 import { diskHint } from '../../contract/faults.ts';
-import { errorCode } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
+import { errorCode, Fault } from '../../core/fault.ts';
 
 /** Returns the code of a system error for a message; `unknown error` for other errors. */
 export function reasonOf(error: unknown): string {

@@ -2,8 +2,7 @@ import { type DecodedProblem, decodeProblem } from '../../client/decode-problem.
 import type { Reply } from '../../contract/call.ts';
 import { diskHint, FAULTS } from '../../contract/faults.ts';
 import type { ProblemCode } from '../../contract/problems.ts';
-import { errorCode, isError } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
+import { errorCode, Fault, isError } from '../../core/fault.ts';
 import { type MemberErrors, memberLines, Problem } from '../../core/problem.ts';
 import type { NameMember } from '../derive/name-member.ts';
 import { pathFault } from '../files/typed-paths.ts';

@@ -1,6 +1,5 @@
 import { createReadStream, lstatSync } from 'node:fs';
-import { errorCode } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
+import { errorCode, Fault } from '../../core/fault.ts';
 import type { ArchiveFile } from '../../history/audit-archive.ts';
 import { filePath } from './output-path.ts';
 import { writeWholeFile } from './whole-file.ts';

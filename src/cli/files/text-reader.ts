@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '../../core/decode-utf8.ts';
+import { decodeUtf8 } from '../../core/bytes.ts';
 import { Fault } from '../../core/fault.ts';
 import { reasonOf } from '../exit/error-reason.ts';
 import { readAtMost, readNamed } from './secret-file.ts';

@@ -1,8 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command, Option } from 'commander';
-import { errorCode } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
+import { errorCode, Fault } from '../../core/fault.ts';
 import { isGlobal } from '../flags/global-flags.ts';
 
 /** The hints for a path that no file can have, by the error code of the system. */

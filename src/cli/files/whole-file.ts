@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
-import { errorCode } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
-import { isBytes } from '../../core/is-bytes.ts';
+import { isBytes } from '../../core/bytes.ts';
+import { errorCode, Fault } from '../../core/fault.ts';
 import { atExit } from '../../paths/at-exit.ts';
 import { assertOwnName } from '../../paths/own-name.ts';
 import { type Placement, putInPlace } from '../../paths/put-in-place.ts';

@@ -1,10 +1,9 @@
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
-import { UUID } from '../../contract/patterns.ts';
+import { UUID } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
-import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
-import { parseJson } from '../../core/json/parse.ts';
+import { JsonSyntaxError, parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { RefusedReply } from '../exit/refused-reply.ts';
 import { report } from '../exit/report-failure.ts';

@@ -1,4 +1,4 @@
-import { runningTime } from '../../core/running-time.ts';
+import { runningTime } from '../../core/timers.ts';
 
 const EVERY_MS = 100;
 const WIDTH = 24;

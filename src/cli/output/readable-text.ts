@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { isJsonArray, isJsonObject } from '../../core/json/kind.ts';
-import { memberNames } from '../../core/json/member-names.ts';
+import { isJsonArray, isJsonObject, memberNames } from '../../core/json/kind.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { MachineDate } from '../../core/timers.ts';
 

@@ -1,6 +1,6 @@
 import type { Json } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
-import { memberNames } from '../../core/json/member-names.ts';
+import { memberNames } from '../../core/json/kind.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import {

@@ -1,6 +1,5 @@
 import { fstatSync, writeSync } from 'node:fs';
-import { errorCode } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
+import { errorCode, Fault } from '../../core/fault.ts';
 import { isFullDisk } from '../exit/error-reason.ts';
 
 const STDOUT = 1;

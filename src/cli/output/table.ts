@@ -1,8 +1,7 @@
 import { Chalk } from 'chalk';
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { isJsonObject } from '../../core/json/kind.ts';
-import { memberNames } from '../../core/json/member-names.ts';
+import { isJsonObject, memberNames } from '../../core/json/kind.ts';
 import { stripControlCharacters } from './control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from './display-width.ts';
 import { briefText, detailRows, isCard, memberSchema } from './readable-text.ts';

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { errorCode } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
+import { errorCode, Fault } from '../../core/fault.ts';
 import { homeFolder } from '../../paths/home-folder.ts';
 import { reasonOf } from '../exit/error-reason.ts';
 import { assertPrivate } from '../files/secret-file.ts';

@@ -1,7 +1,6 @@
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../operations.ts';
-import { IDEMPOTENCY_KEY } from '../patterns.ts';
 import { PERMISSIONS } from '../permissions.ts';
-import type { Schema } from '../schema.ts';
+import { IDEMPOTENCY_KEY, type Schema } from '../schema.ts';
 import { EXAMPLES, type Example } from './examples/examples.ts';
 import { problemResponse, problemStatuses, responseName, traceHeader } from './problems.ts';
 import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } from './schemas.ts';

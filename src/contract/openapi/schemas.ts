@@ -1,7 +1,7 @@
-import { ACCESS_RULE, CONDITION, PERMISSION_NAME } from '../access-rule.ts';
 import { APPLICATION, APPLICATION_PAGE, CREATE_APPLICATION, UPDATE_APPLICATION } from '../application.ts';
 import { APPLICATION_KEY, CREATE_APPLICATION_KEY } from '../application-key.ts';
 import { PAGINATION } from '../page.ts';
+import { ACCESS_RULE, CONDITION, PERMISSION_NAME } from '../permissions.ts';
 import { PROBLEM_BODY } from '../problems.ts';
 import type { Schema } from '../schema.ts';
 import { TENANT, TENANT_SETTINGS, UPDATE_TENANT, USAGE_REPORT } from '../tenant.ts';

@@ -1,5 +1,4 @@
-import type { AccessRule } from '../../contract/access-rule.ts';
-import { type ApplicationType, PERMISSIONS, type Permission } from '../../contract/permissions.ts';
+import { type AccessRule, type ApplicationType, PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import { type MemberErrors, Problem } from '../problem.ts';
 import { normalizeContainer } from '../tokens/containers.ts';
 

@@ -1,15 +1,14 @@
-import type { AccessRule } from '../../contract/access-rule.ts';
 import type { ExplainedGrant, ExplainedPermission, RuleOutcome, TokenPermission } from '../../contract/explanation.ts';
-import type { Permission } from '../../contract/permissions.ts';
+import type { AccessRule, Permission } from '../../contract/permissions.ts';
 import {
+  type Grants,
   governingRule,
   governingTransform,
   matches,
   reachesEveryContainer,
   satisfies,
   type TokenFacts,
-} from './governing-transform.ts';
-import type { Grants } from './grants.ts';
+} from './grants.ts';
 
 /** A token to explain. The reasons name no container of a hidden one. */
 interface ExplainedToken extends TokenFacts {
@@ -37,10 +36,23 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
     permission,
     allowed,
     ...(allowed && { transform }),
-    reason: reasonOf(grants, permission, token, { own, creator, missing, isFound }),
+    reason: reason(),
     own,
     ...(creator && { creator }),
   };
+
+  function reason(): string {
+    if (own.source === 'nothing') return `No rule and no plain permission grants ${permission} on this token.`;
+    if (creator?.source === 'nothing') return `The creator of the application has no ${permission} on this token.`;
+    if (missing !== undefined) {
+      const where = token.isHidden ? 'one of them' : missing;
+      return `A change needs ${permission} in every container; no rule grants it in ${where}.`;
+    }
+    if (!isFound) return 'A search finds only tokens that the application may read.';
+    const because = becauseOf(grants, permission, token);
+    if (creator === undefined || own.transform === transform) return because;
+    return `${because} The creator of the application has only ${creator.transform}.`;
+  }
 }
 
 function explainGrant({ plain, rules }: Grants, permission: Permission, token: ExplainedToken): ExplainedGrant {
@@ -92,27 +104,6 @@ function mismatch({ container, conditions = [] }: AccessRule, token: ExplainedTo
 }
 
 const FAILURES = { equals: 'is not', starts_with: 'does not start with' } as const;
-
-interface Parts {
-  readonly own: ExplainedGrant;
-  readonly creator: ExplainedGrant | undefined;
-  readonly missing: string | undefined;
-  readonly isFound: boolean;
-}
-
-function reasonOf(grants: Grants, permission: Permission, token: ExplainedToken, parts: Parts): string {
-  const { own, creator, missing, isFound } = parts;
-  if (own.source === 'nothing') return `No rule and no plain permission grants ${permission} on this token.`;
-  if (creator?.source === 'nothing') return `The creator of the application has no ${permission} on this token.`;
-  if (missing !== undefined) {
-    const where = token.isHidden ? 'one of them' : missing;
-    return `A change needs ${permission} in every container; no rule grants it in ${where}.`;
-  }
-  if (!isFound) return 'A search finds only tokens that the application may read.';
-  const because = becauseOf(grants, permission, token);
-  if (creator === undefined || own.transform === governingTransform(grants, permission, token)) return because;
-  return `${because} The creator of the application has only ${creator.transform}.`;
-}
 
 function becauseOf({ rules }: Grants, permission: Permission, token: ExplainedToken): string {
   const rule = governingRule({ rules }, permission, token);

@@ -1,5 +1,4 @@
-import type { AccessRule, Condition } from '../../contract/access-rule.ts';
-import type { Permission } from '../../contract/permissions.ts';
+import type { AccessRule, Condition, Permission } from '../../contract/permissions.ts';
 import type { TenantKeyring, TokenCondition } from '../ports.ts';
 import { indexed } from '../tokens/indexes.ts';
 import type { Grants } from './grants.ts';
@@ -46,22 +45,21 @@ function bothOf(a: Visibility['lists'], b: Visibility['lists']): Visibility['lis
 function ownVisibility(grants: Grants, permission: Permission, keyring: TenantKeyring): Visibility {
   if (grants.plain.has(permission)) return { lists: undefined, exact: true };
   const rules = grants.rules.filter((rule) => rule.permissions.includes(permission));
-  const lists = rules.map((rule) => ruleConditions(rule, keyring));
+  const found = rules.map((rule) => ruleVisibility(rule, keyring));
+  const lists = found.map(({ every }) => every);
   return {
     lists: lists.some((list) => list.length === 0) ? undefined : lists,
-    exact: !rules.some((rule) => rule.conditions?.some(comparesPartOfSegment)),
+    exact: found.every(({ exact }) => exact),
   };
 }
 
-/** Returns the tokens that a rule matches. The only list is empty when the rule matches every token. */
-export function ruleVisibility(rule: AccessRule, keyring: TenantKeyring) {
-  return { lists: [ruleConditions(rule, keyring)], exact: !rule.conditions?.some(comparesPartOfSegment) };
-}
-
-/** Returns the conditions of a rule; empty when the rule matches every token. */
-function ruleConditions(rule: AccessRule, keyring: TenantKeyring): AllOf {
-  if (rule.container !== undefined) return belowContainer(rule.container, keyring);
-  return (rule.conditions ?? []).flatMap((condition) => tokenCondition(condition, keyring));
+/** Returns the conditions for the tokens that a rule matches; none when it matches every token. */
+export function ruleVisibility({ container, conditions = [] }: AccessRule, keyring: TenantKeyring) {
+  const every: AllOf =
+    container === undefined
+      ? conditions.flatMap((condition) => tokenCondition(condition, keyring))
+      : belowContainer(container, keyring);
+  return { every, exact: !conditions.some(comparesPartOfSegment) };
 }
 
 function tokenCondition({ attribute, operator, value }: Condition, keyring: TenantKeyring): AllOf {

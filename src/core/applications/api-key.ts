@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { API_KEY } from '../../contract/patterns.ts';
+import { API_KEY } from '../../contract/schema.ts';
 import { BASE58_ALPHABET, base58 } from '../base58.ts';
 import type { Random } from '../ports.ts';
 import { createRandomIndex } from '../random-index.ts';

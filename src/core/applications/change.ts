@@ -6,8 +6,7 @@ import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkReadOnly } from '../request/check-read-only.ts';
-import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
-import { makeApplicationKey } from './application-key-codec.ts';
+import { makeApplicationKey, type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
 import { findApplication } from './read.ts';
 import { removeWith } from './removal.ts';
 
@@ -85,12 +84,8 @@ function replace(
     const next = { ...record, ...modified, revision: record.revision + 1 };
     const kept = regenerates ? { ...details, keys_from: next.revision } : details;
     const changed = sealApplication(caller.tenant.keyring, next, kept);
-    const first = {
-      version: record.key_version + 1,
-      created_by: modified.modified_by,
-      created_at: modified.modified_at,
-    };
-    const newKey = regenerates ? makeApplicationKey(context, caller.tenant.keyring, next, first) : undefined;
+    const made = { created_by: modified.modified_by, created_at: modified.modified_at };
+    const newKey = regenerates ? makeApplicationKey(context, caller.tenant.keyring, next, made) : undefined;
     const reply = showApplication(changed, newKey?.key);
     const { revision } = changed.record;
     const result = { names: [details.name], issued: newKey && { key: newKey.key, id: newKey.record.id, revision } };

@@ -1,15 +1,15 @@
 import type { CreateApplication } from '../../contract/application.ts';
+import type { AccessRule, Transform } from '../../contract/permissions.ts';
 import { type ApplicationDefinition, checkApplication, normalizeRules } from '../access/check-application.ts';
-import { checkDelegationLimits } from '../access/delegation-limits.ts';
-import { holds } from '../access/grants.ts';
+import { type Grants, governingTransform, holds, showsMore } from '../access/grants.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
+import { latestEnd } from '../time.ts';
 import { parseApplicationExpiry } from '../tokens/expires-at.ts';
+import { openPresented } from '../tokens/token-codec.ts';
 import { generateApiKey } from './api-key.ts';
-import { sealApplication, showApplication } from './application-codec.ts';
-import { makeApplicationKey } from './application-key-codec.ts';
-import { latestEnd } from './latest-end.ts';
+import { makeApplicationKey, sealApplication, showApplication } from './application-codec.ts';
 
 const DEFAULT_LIFE_MS = 60_000;
 
@@ -43,9 +43,9 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
     { name, permissions, rules, can_create_expiring_applications },
   );
   const { id, revision } = application.record;
-  const first = { version: 1, created_by: creator.id, created_at: now };
+  const made = { created_by: creator.id, created_at: now };
   const newKey = create_key
-    ? makeApplicationKey(context, caller.tenant.keyring, application.record, first, text)
+    ? makeApplicationKey(context, caller.tenant.keyring, application.record, made, text)
     : undefined;
   const reply = showApplication(application, newKey?.key);
   const minting = { most: context.limits.expiring, now, latest: latestEnd(now) };
@@ -71,13 +71,64 @@ function expiryOf({ type, expires_at }: CreateApplication, keyEnd: Instant | und
 
 /**
  * Rejects with 403 for a creator without `application:create` that asks for more than it may create. This creator is a
- * private application with `can_create_expiring_applications`. It creates only expiring applications, which its own
- * grants limit (decisions §6).
+ * private application with `can_create_expiring_applications`. It creates only expiring applications, which reach no more
+ * tokens than it, with no stronger transform (decisions §6). `Grants.within` also limits each call to the creator's
+ * current grants; this check rejects early what would never work.
  */
 async function checkCreator(wanted: ApplicationDefinition, caller: Caller, context: Context): Promise<void> {
-  if (holds(caller.grants, 'application:create')) return;
+  const { grants } = caller;
+  if (holds(grants, 'application:create')) return;
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
   }
-  await checkDelegationLimits(wanted, caller, context);
+  if (wanted.permissions.includes('token:read') && !reachesWhole(grants, '/', 'mask')) {
+    throw exceedsCreator('permissions');
+  }
+  for (const [index, rule] of wanted.rules.entries()) {
+    if (!(await reachesRule(rule, caller, context))) throw exceedsCreator(`rules.${index}`);
+  }
+}
+
+function exceedsCreator(path: string): Problem {
+  return new Problem('no_governing_rule', {
+    detail: `${path} would grant more than the creating application may read.`,
+  });
+}
+
+async function reachesRule(
+  { conditions = [], transform }: AccessRule,
+  caller: Caller,
+  context: Context,
+): Promise<boolean> {
+  const { grants, tenant } = caller;
+  if (reachesWhole(grants, '/', transform)) return true;
+  for (const { attribute, operator, value } of conditions) {
+    if (attribute === 'container') {
+      if (reachesWhole(grants, value, transform)) return true;
+      continue;
+    }
+    if (operator !== 'equals') continue;
+    const record = await context.store.findPresentedToken(tenant.record.id, value, context.clock.cutoff());
+    if (!record) continue;
+    const { containers } = openPresented(tenant.keyring, value, record).details;
+    const own = governingTransform(grants, 'token:read', { id: value, containers });
+    if (own && !showsMore(transform, own)) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns whether the caller reads all tokens in and below `path` with at least `transform`. A rule on `path` or above
+ * it must grant that, and no earlier rule for a container above, at or below `path` may have a weaker transform. For a
+ * token in several containers, `Grants.within` limits each call.
+ */
+function reachesWhole(grants: Grants, path: string, transform: Transform): boolean {
+  for (const rule of grants.rules) {
+    if (!rule.permissions.includes('token:read')) continue;
+    const { container = '/' } = rule;
+    const isAbove = path.startsWith(container);
+    if (showsMore(transform, rule.transform) && (isAbove || container.startsWith(path))) return false;
+    if (isAbove && !showsMore(transform, rule.transform)) return true;
+  }
+  return grants.plain.has('token:read') && !showsMore(transform, 'mask');
 }

@@ -2,11 +2,10 @@ import { MAX_KEYS } from '../../contract/application-key.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
-import { isExpired } from '../is-expired.ts';
 import { invalid, Problem } from '../problem.ts';
+import { isExpired } from '../time.ts';
 import { parseKeyExpiry } from '../tokens/expires-at.ts';
-import type { OpenedApplication } from './application-codec.ts';
-import { isReplaced, makeApplicationKey, showApplicationKey } from './application-key-codec.ts';
+import { isReplaced, makeApplicationKey, type OpenedApplication, showApplicationKey } from './application-codec.ts';
 import { areCurrent, findApplication } from './read.ts';
 import { removeWith } from './removal.ts';
 
@@ -21,13 +20,8 @@ export const createApplicationKey: Handler<'createApplicationKey'> = async ({ pa
     // No seal protects the count of keys. Keys that were read before it cannot have a higher version.
     if (older.some(({ version }) => version > record.key_version)) throw new Problem('integrity_failure');
     if (record.type === 'expiring') throw invalid('id', 'must not be an expiring application, which has one key');
-    const newKey = {
-      version: record.key_version + 1,
-      created_by: caller.application.record.id,
-      created_at: now,
-      expires_at,
-    };
-    const { key, record: added } = makeApplicationKey(context, caller.tenant.keyring, record, newKey);
+    const made = { created_by: caller.application.record.id, created_at: now, expires_at };
+    const { key, record: added } = makeApplicationKey(context, caller.tenant.keyring, record, made);
     const reply = showApplicationKey(added, key);
     const issued = { key, id: added.id, revision: added.revision };
     const audit = caller.recorder.changedAuthority([added.id], added.revision, { names: [details.name], issued });

@@ -1,12 +1,12 @@
+import { PERMISSIONS, type Permission, type PermissionRow } from '../../contract/permissions.ts';
 import type { ApplicationKeyRecord } from '../application-ports.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
-import { isExpired } from '../is-expired.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
+import { isExpired, latestEnd } from '../time.ts';
 import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
-import { latestEnd } from './latest-end.ts';
 
 /** Get an Application (§4.2). Only this reply counts the valid expiring applications that it created. */
 export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, context) => {
@@ -75,3 +75,9 @@ export async function areCurrent(
   for (const record of records) if (!(await follower.isCurrent(table, record))) return false;
   return true;
 }
+
+/** Lists the permissions of the registry (search-and-batches.md §6). */
+export const listPermissions: Handler<'listPermissions'> = async ({ query: { application_type } }) =>
+  (Object.entries(PERMISSIONS) as [Permission, PermissionRow][])
+    .filter(([, { types }]) => application_type === undefined || types.includes(application_type))
+    .map(([type, { allows, types }]) => ({ type, description: allows, application_types: types }));

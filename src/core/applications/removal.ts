@@ -3,8 +3,7 @@ import type { Follower } from '../audit/follower.ts';
 import type { AuthorityDraft } from '../audit/ports.ts';
 import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import { decoded, Problem } from '../problem.ts';
-import { openApplication } from './application-codec.ts';
-import { checkApplicationKey } from './application-key-codec.ts';
+import { checkApplicationKey, openApplication } from './application-codec.ts';
 
 interface RemovalParts {
   readonly keyring: TenantKeyring;

@@ -1,7 +1,7 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
-import { decodeDigest, encodeDigest } from './digest.ts';
 import type { EndedRecord, Witness } from './ports.ts';
+import { decodeDigest, encodeDigest } from './record-digest.ts';
 
 /**
  * The audited actions outside the API. The holder of the file's key or the vault itself performs them. `summary` is

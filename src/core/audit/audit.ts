@@ -1,12 +1,10 @@
-import type { Clock } from '../clock.ts';
-import type { Keyring } from '../ports.ts';
+import type { Instant, Keyring } from '../ports.ts';
+import type { Clock } from '../time.ts';
 import { clearTimeout, setTimeout } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
-import { createDenialWindow } from './denial-window.ts';
 import type { Follower } from './follower.ts';
 import type { AuditDraft, AuditStore, AuthorityDraft } from './ports.ts';
-import { isOfAuthority } from './record-digest.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
 const [WRITE_AT, MAX_WAITING] = [512, 1024];
@@ -52,14 +50,12 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
   /** Returns the row that a store writes together with changes of tokens. */
   function draft(...events: readonly AuditEvent[]): AuditDraft {
     const at = clock.now();
-    if (events.some(isOfAuthority)) throw new Error('unreachable: changes of tokens');
     return rowOf(events.map((event) => ({ event, at })));
   }
 
   /** Returns the row of a change of authority, which may be several events. The process must have followed the audit. */
   function draftAuthority(...events: readonly AuditEvent[]): AuthorityDraft {
     const at = clock.now();
-    if (!events.every(isOfAuthority)) throw new Error('unreachable: a change of authority');
     return {
       from: () => Math.max(1, follower.known().sequence),
       sealBehind: (rows) => follower.sealBehind(rows, events, at),
@@ -163,4 +159,51 @@ function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])
     row.push(one);
   }
   return rows;
+}
+
+const WINDOW_MS = 60_000;
+/** The maximum number of denials of one application that get their own entries in a window. */
+const MAX_SINGLE = 100;
+
+/** The denials of one application since the window began. */
+interface Refused {
+  total: number;
+  /** Denials beyond the single entries, by action, status and API key. */
+  readonly counted: Map<string, AuditEvent>;
+}
+
+/**
+ * Creates a counter of denials, so that a caller cannot fill the disk with entries. The first denial starts a window of
+ * a minute. The counter calls `onEnd` after the window; `onEnd` must call `end`.
+ */
+function createDenialWindow(onEnd: () => void) {
+  const applications = new Map<string, Refused>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  return {
+    /** Counts a denial. Returns false when the denial needs its own entry. */
+    absorb(event: AuditEvent, now: Instant): boolean {
+      const { action, status, application_id = '', actor_name, api_key_id, tenant_id } = event;
+      timer ??= setTimeout(onEnd, WINDOW_MS).unref();
+      const refused = applications.get(application_id) ?? { total: 0, counted: new Map() };
+      applications.set(application_id, refused);
+      refused.total += 1;
+      if (refused.total <= MAX_SINGLE) return false;
+      const kind = `${action} ${status} ${api_key_id}`;
+      const { count, first_at } = refused.counted.get(kind)?.counted ?? { count: 0, first_at: now };
+      const counted = { count: count + 1, first_at, last_at: now };
+      const caller = { application_id, actor_name, api_key_id, tenant_id };
+      refused.counted.set(kind, { action, status, ...caller, entities: [], counted });
+      return true;
+    },
+
+    /** Ends the window. Returns an event for each kind of counted denial. */
+    end(): readonly AuditEvent[] {
+      clearTimeout(timer);
+      timer = undefined;
+      const events = [...applications.values()].flatMap(({ counted }) => [...counted.values()]);
+      applications.clear();
+      return events;
+    },
+  };
 }

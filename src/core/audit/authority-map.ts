@@ -1,31 +1,18 @@
 import type { Keyring } from '../ports.ts';
-import { authorityRecords } from './authority-records.ts';
-import { addDigests } from './digest.ts';
-import type { AuthorityScan } from './ports.ts';
-import { type DigestedTable, digestOf, type RecordChange } from './record-digest.ts';
+import type { AuthorityScan, AuthorityTable, RecordChange } from './ports.ts';
+import { addDigests, authorityRecords, digestOf } from './record-digest.ts';
+
+type TenantTable = Exclude<AuthorityTable, 'header'>;
 
 interface TenantState {
-  revision: number;
   /** The sum of the hashes of its records. */
   sum: bigint;
   /** The row of the last change of the tenant itself or of its keys; for an older one, the row up to which it is known. */
   changed: number;
   /** Set if records of the tenant differ from the audit, and it is unknown which. */
   isClosed?: boolean;
-  readonly keys: Set<string>;
-  readonly applications: Map<string, number>;
-  /** The API keys. */
-  readonly application_keys: Map<string, number>;
-}
-
-function newTenant(): TenantState {
-  return { revision: 0, sum: 0n, changed: 0, keys: new Set(), applications: new Map(), application_keys: new Map() };
-}
-
-/** Returns the revisions of a tenant's applications or API keys; undefined for other tables. */
-function recordsOf(tenant: TenantState, table: DigestedTable): Map<string, number> | undefined {
-  if (table === 'application') return tenant.applications;
-  return table === 'application_key' ? tenant.application_keys : undefined;
+  /** The revision of each record, by id. */
+  readonly records: Readonly<Record<TenantTable, Map<string, number>>>;
 }
 
 /** The revision of each record of authority, and their digest. */
@@ -39,7 +26,8 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   function tenantOf(id: string): TenantState {
     const found = tenants.get(id);
     if (found !== undefined) return found;
-    const added = newTenant();
+    const records = { tenant: new Map(), tenant_key: new Map(), application: new Map(), application_key: new Map() };
+    const added = { sum: 0n, changed: 0, records };
     tenants.set(id, added);
     return added;
   }
@@ -54,25 +42,11 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     }
     const tenant = tenantOf(tenant_id);
     tenant.sum = addDigests(tenant.sum, added);
-    const records = recordsOf(tenant, table);
-    if (records !== undefined) {
-      if (to === 0) records.delete(id);
-      else records.set(id, to);
-      return;
-    }
-    tenant.changed = sequence;
-    if (table === 'tenant') tenant.revision = to;
-    else if (to === 0) tenant.keys.delete(id);
-    else tenant.keys.add(id);
-  }
-
-  /** Returns the revision of a record; 0 without one. */
-  function currentOf({ table, tenant_id, id }: RecordChange): number {
-    const tenant = tenants.get(tenant_id);
-    if (table === 'tenant') return tenant?.revision ?? 0;
-    const records = tenant && recordsOf(tenant, table);
-    if (records !== undefined) return records.get(id) ?? 0;
-    return tenant?.keys.has(id) ? 1 : 0;
+    // Only records of authority are applied.
+    const records = tenant.records[table as TenantTable];
+    if (to === 0) records.delete(id);
+    else records.set(id, to);
+    if (table === 'tenant' || table === 'tenant_key') tenant.changed = sequence;
   }
 
   return {
@@ -80,7 +54,9 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
 
     /** Brings a record to the revision that a change leads to, whatever its revision is. Leaves the header. */
     set(change: RecordChange, sequence: number): void {
-      if (change.table !== 'header') apply({ ...change, from: currentOf(change) }, sequence);
+      const { table, tenant_id, id } = change;
+      const from = tenants.get(tenant_id)?.records[table as TenantTable]?.get(id) ?? 0;
+      if (table !== 'header') apply({ ...change, from }, sequence);
     },
 
     removeTenant(id: string): void {
@@ -98,7 +74,7 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     },
 
     tenants: (): readonly string[] =>
-      [...tenants].filter(([, { revision, isClosed }]) => revision > 0 || isClosed).map(([id]) => id),
+      [...tenants].filter(([, { records, isClosed }]) => records.tenant.size > 0 || isClosed).map(([id]) => id),
     closed: (): readonly string[] => [...tenants].filter(([, { isClosed }]) => isClosed).map(([id]) => id),
     /** Returns the digest of all records. */
     digest: () => [...tenants.values()].reduce((all, { sum }) => addDigests(all, sum), header),
@@ -107,14 +83,13 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     changedAt: (tenantId: string): number | undefined => tenants.get(tenantId)?.changed,
     /** Returns whether a tenant has exactly these keys. */
     hasKeys(tenantId: string, keys: readonly number[]): boolean {
-      const known = tenants.get(tenantId)?.keys;
+      const known = tenants.get(tenantId)?.records.tenant_key;
       return known?.size === keys.length && keys.every((key) => known.has(String(key)));
     },
     /** Returns undefined if the record does not exist, or its tenant is closed. */
     revisionOf(table: 'tenant' | 'application' | 'application_key', tenantId: string, id: string) {
       const tenant = tenants.get(tenantId);
-      if (tenant?.isClosed) return undefined;
-      return table === 'tenant' ? tenant?.revision : tenant && recordsOf(tenant, table)?.get(id);
+      return tenant?.isClosed ? undefined : tenant?.records[table].get(id);
     },
   };
 }

@@ -1,11 +1,10 @@
-import { isSameBytes } from '../is-bytes.ts';
+import { isSameBytes } from '../bytes.ts';
 import type { Keyring } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { START } from './audit-link.ts';
-import { type Base, readBase } from './base.ts';
 import { type FollowedPosition, type FollowKeys, openWitness, passCommits } from './follow-rows.ts';
 import type { AuditEntry, AuditReads, Witness } from './ports.ts';
-import { digestOfState } from './sums.ts';
+import { type Base, digestOfState, readBase } from './sums.ts';
 import { BrokenAudit } from './walk-audit.ts';
 
 /** The number of last rows whose witnesses are compared. */

@@ -1,10 +1,9 @@
-import { isSameBytes } from '../is-bytes.ts';
+import { isSameBytes } from '../bytes.ts';
 import type { Keyring } from '../ports.ts';
 import { type AuditEvent, decodeRowEvents, type decodeWitness } from './audit-event.ts';
 import { linkOf } from './audit-link.ts';
-import { addDigests, decodeDigest } from './digest.ts';
 import type { AuditEntry, Witness } from './ports.ts';
-import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
+import { addDigests, changesOf, decodeDigest, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
 import { BrokenAudit, openRowText } from './walk-audit.ts';
 
 /** A row with a link, the last authority row up to it, and the digest of that row. */
@@ -35,7 +34,7 @@ export interface PassedCommit {
   readonly events: readonly AuditEvent[];
 }
 
-interface Following {
+export interface Following {
   /** Returns a position that was passed, or undefined for one that is forgotten. */
   readonly positionAt: (sequence: number) => Witness | undefined;
   /** Returns the sum of a tenant's records before the row. Absent: takes the digests of the rows as they are. */

@@ -1,16 +1,14 @@
 import type { Keyring, Store, WrappedKey } from '../ports.ts';
 import { Problem } from '../problem.ts';
+import type { SnapshotReads } from '../scan-ports.ts';
 import { endOfTick } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
 import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
-import { authorityRecords } from './authority-records.ts';
 import { authorityRows, BEFORE_ALL, findPosition, TAIL_ROWS } from './authority-rows.ts';
-import { readBase } from './base.ts';
-import { addDigests } from './digest.ts';
-import { addedBy, type FollowedPosition, passCommits } from './follow-rows.ts';
-import type { AuditEntry, SealedRow, Witness } from './ports.ts';
-import { changesOf, headerMark, type RecordChange, removesTenant } from './record-digest.ts';
-import { createSums, digestOfState } from './sums.ts';
+import { addedBy, type FollowedPosition, type Following, passCommits } from './follow-rows.ts';
+import type { AuditEntry, RecordChange, SealedRow, Witness } from './ports.ts';
+import { addDigests, authorityRecords, changesOf, headerMark, removesTenant } from './record-digest.ts';
+import { createSums, digestOfState, readBase } from './sums.ts';
 import { BrokenAudit, problemOf } from './walk-audit.ts';
 
 /** The number of rows in one read. Usually more than the rows of one commit. */
@@ -35,11 +33,6 @@ interface ReadRecord {
   readonly id: string;
   readonly revision: number;
   readonly keys?: readonly number[] | undefined;
-}
-
-/** The synchronous read of rows from one snapshot, as `AuditStore.followAudit`. */
-export interface FollowReads {
-  followAudit(first: number, limit: number): readonly AuditEntry[];
 }
 
 /** An application or an API key at the state in which it was read. */
@@ -103,6 +96,15 @@ export function createFollower({ store, keyring }: Parts) {
     return state;
   }
 
+  /** Yields the commits that follow a position. Throws `integrity_failure` for a row that is not the one which was written. */
+  function* passOrFail(from: FollowedPosition, rows: readonly AuditEntry[], following: Following) {
+    try {
+      yield* passCommits(keyring, from, rows, following);
+    } catch (error) {
+      throw problemOf(error);
+    }
+  }
+
   /**
    * Passes rows from the known position on, of which a read had at most `limit`. Returns whether there may be more;
    * with `longer`, the next commit has more rows than the limit.
@@ -119,26 +121,21 @@ export function createFollower({ store, keyring }: Parts) {
     if (from > 0) {
       if (first === undefined || Buffer.compare(first.link, passed.get(from)?.link ?? first.link) !== 0) return 'lost';
     }
-    const added = rows.filter(({ sequence }) => sequence > current.position.sequence);
     const before = current.position.sequence;
-    for (const { position, events } of passCommits(keyring, current.position, added, {
-      positionAt: (sequence) => passed.get(sequence),
-      sumOf: map.sumOf,
-    })) {
+    const added = rows.filter(({ sequence }) => sequence > before);
+    const following = { positionAt: (sequence: number) => passed.get(sequence), sumOf: map.sumOf };
+    for (const { position, events } of passOrFail(current.position, added, following)) {
       if (events.some(({ action }) => action === 'acceptTenant')) return 'anew';
       for (const event of events) applyEvent(map, event, position.sequence);
       current.position = position;
       passed.set(position.sequence, position);
       if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value ?? 0);
     }
-    if (rows.length < limit) {
-      const rest = added.at(-1);
-      if (rest !== undefined && rest.sequence > current.position.sequence) {
-        throw new BrokenAudit(rest, 'has no link behind it');
-      }
-      return 'all';
-    }
-    return current.position.sequence === before ? 'longer' : 'more';
+    const { sequence } = current.position;
+    if (rows.length === limit) return sequence === before ? 'longer' : 'more';
+    const rest = added.at(-1);
+    if (rest !== undefined && rest.sequence > sequence) throw problemOf(new BrokenAudit(rest, 'has no link behind it'));
+    return 'all';
   }
 
   async function readNew(): Promise<void> {
@@ -155,21 +152,13 @@ export function createFollower({ store, keyring }: Parts) {
       // A read that was sent later has passed these rows, or the audit was opened again.
       if (number < passedRead || state !== current) return;
       passedRead = number;
-      const outcome = passOrFail(current, from, rows, limit);
+      const outcome = pass(current, from, rows, limit);
       if (outcome === 'all') return;
       if (outcome === 'longer') limit *= 2;
       if (outcome === 'more' || outcome === 'longer') continue;
       if (outcome === 'lost') store.acceptLoss(Math.max(1, from - (await store.auditHead()).sequence));
       await opened();
       return;
-    }
-  }
-
-  function passOrFail(...args: Parameters<typeof pass>): ReturnType<typeof pass> {
-    try {
-      return pass(...args);
-    } catch (error) {
-      throw problemOf(error);
     }
   }
 
@@ -208,10 +197,10 @@ export function createFollower({ store, keyring }: Parts) {
     follow,
 
     /** Follows synchronously, in the snapshot of a tick. Returns false if `follow` must do it. */
-    followNow(reads: FollowReads): boolean {
+    followNow(reads: Pick<SnapshotReads, 'followAudit'>): boolean {
       if (state === undefined) return false;
       const { sequence } = state.position;
-      return passOrFail(state, sequence, reads.followAudit(sequence, PAGE), PAGE) === 'all';
+      return pass(state, sequence, reads.followAudit(sequence, PAGE), PAGE) === 'all';
     },
 
     /** Returns the last known row; the position before all rows at first. */
@@ -234,14 +223,10 @@ export function createFollower({ store, keyring }: Parts) {
       const positionAt = (sequence: number) => positions.get(sequence) ?? passed.get(sequence);
       let { position } = known;
       const added = rows.filter(({ sequence }) => sequence > from);
-      try {
-        for (const commit of passCommits(keyring, position, added, { positionAt, sumOf })) {
-          ({ position } = commit);
-          positions.set(position.sequence, position);
-          for (const event of commit.events) addTo(sums, event, sumOf);
-        }
-      } catch (error) {
-        throw problemOf(error);
+      for (const commit of passOrFail(position, added, { positionAt, sumOf })) {
+        ({ position } = commit);
+        positions.set(position.sequence, position);
+        for (const event of commit.events) addTo(sums, event, sumOf);
       }
       const digest = addDigests(position.digest, addedBy(keyring, events, sumOf));
       const text = encodeAuditRow(

@@ -1,12 +1,11 @@
 import type { QueryOf } from '../../contract/operations.ts';
 import { PAGE_QUERY } from '../../contract/page.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
-import { isExpired } from '../is-expired.ts';
 import { didYouMean } from '../nearest-name.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { runningTime } from '../running-time.ts';
-import { formatInstant, parseInstant } from '../time.ts';
+import { formatInstant, isExpired, parseInstant } from '../time.ts';
+import { runningTime } from '../timers.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
 import { type LogPosition, logCursor, parseLogCursor, parseLogId } from './log-position.ts';
 import type { AuditReads } from './ports.ts';

@@ -2,7 +2,7 @@ import { OPERATIONS, type Operation, type ResultOf } from '../../contract/operat
 import { formatInstant } from '../time.ts';
 import { type AuditEvent, changeOf, SUMMARIES } from './audit-event.ts';
 import { isDenied } from './audit-level.ts';
-import type { AuditSubject } from './audit-subjects.ts';
+import type { AuditSubject } from './ports.ts';
 import type { PositionedEvent } from './walk-audit.ts';
 
 export type LogEntry = ResultOf<'listLogs'>['data'][number];

@@ -1,5 +1,5 @@
-import { runningTime } from '../running-time.ts';
 import { ownSlice } from '../slices.ts';
+import { runningTime } from '../timers.ts';
 import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, AuditStore, LoggedRow } from './ports.ts';
 import { type AuditReadParts, BrokenAudit, openRow, type PositionedEvent } from './walk-audit.ts';

@@ -147,3 +147,25 @@ export interface AuthorityScan {
   /** The API keys. */
   readonly keys: Iterable<EndedRecord & { readonly tenant_id: string }>;
 }
+
+/** A record, as the log index names it: the caller of an entry, or a record that it names. */
+export interface AuditSubject {
+  readonly kind: 'actor' | 'entity';
+  readonly tenant_id: string;
+  readonly id: string;
+}
+
+/** The tables whose records decide who may do what, and those of tokens. */
+export type DigestedTable = AuthorityTable | 'token' | 'tombstone';
+
+export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'application_key';
+
+/** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
+export interface RecordChange {
+  readonly table: DigestedTable;
+  /** Empty for the header. */
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly from: number;
+  readonly to: number;
+}

@@ -1,21 +1,6 @@
 import type { Keyring } from '../ports.ts';
 import { type AuditEvent, changeOf } from './audit-event.ts';
-import { addDigests } from './digest.ts';
-
-/** The tables whose records decide who may do what, and those of tokens. */
-export type DigestedTable = AuthorityTable | 'token' | 'tombstone';
-
-export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'application_key';
-
-/** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
-export interface RecordChange {
-  readonly table: DigestedTable;
-  /** Empty for the header. */
-  readonly tenant_id: string;
-  readonly id: string;
-  readonly from: number;
-  readonly to: number;
-}
+import type { AuthorityScan, RecordChange } from './ports.ts';
 
 /** The ids of a new tenant's keys: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;
@@ -71,4 +56,35 @@ export function digestOf(keyring: Pick<Keyring, 'recordHash'>, change: RecordCha
   const { table, tenant_id, id, from, to } = change;
   const hashAt = (revision: number) => (revision === 0 ? 0n : keyring.recordHash({ table, tenant_id, id, revision }));
   return from === 0 ? hashAt(to) : addDigests(hashAt(to), -hashAt(from));
+}
+
+const BYTES = 16;
+const BITS = 8 * BYTES;
+
+/** Returns the sum of two digests. A digest is a sum, modulo 2^128, of keyed hashes of records. */
+export function addDigests(a: bigint, b: bigint): bigint {
+  return BigInt.asUintN(BITS, a + b);
+}
+
+/** Returns 22 characters of base64url. */
+export function encodeDigest(digest: bigint): string {
+  return Buffer.from(digest.toString(16).padStart(2 * BYTES, '0'), 'hex').toString('base64url');
+}
+
+export function decodeDigest(text: string): bigint {
+  return BigInt(`0x${Buffer.from(text, 'base64url').toString('hex')}`);
+}
+
+/** Yields the records of authority of all tenants, each as a change from nothing. */
+export function* authorityRecords({ tenants, applications, keys }: AuthorityScan): Generator<RecordChange> {
+  for (const { id, revision, keys: own } of tenants) {
+    yield { table: 'tenant', tenant_id: id, id, from: 0, to: revision };
+    for (const key of own) yield { table: 'tenant_key', tenant_id: id, id: String(key), from: 0, to: 1 };
+  }
+  for (const { tenant_id, id, revision } of applications) {
+    yield { table: 'application', tenant_id, id, from: 0, to: revision };
+  }
+  for (const { tenant_id, id, revision } of keys) {
+    yield { table: 'application_key', tenant_id, id, from: 0, to: revision };
+  }
 }

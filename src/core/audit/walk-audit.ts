@@ -1,4 +1,4 @@
-import { isSameBytes } from '../is-bytes.ts';
+import { isSameBytes } from '../bytes.ts';
 import type { Instant, Keyring } from '../ports.ts';
 import { isDamage, Problem } from '../problem.ts';
 import { decodeRowEvents, decodeWitness, type TimedEvent } from './audit-event.ts';

@@ -1,9 +1,8 @@
 import type { Json } from '../../contract/json.ts';
 import { JsonNumber } from '../json/kind.ts';
 import { parseJson } from '../json/parse.ts';
-import { FilterFailure } from './expression-error.ts';
-import type { WorkBudget } from './limits.ts';
-import { textOf } from './print-value.ts';
+import { textOf } from '../json/stringify.ts';
+import { FilterFailure, type WorkBudget } from './limits.ts';
 
 /**
  * A number in arithmetic. `text` distinguishes integers (`7`) from other numbers (`7.0`); `value` is the nearest

@@ -1,11 +1,18 @@
 import type { Json } from '../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
-import { ExpressionError, FilterFailure } from './expression-error.ts';
+import { printValue } from '../json/stringify.ts';
 import type { Arguments, FilterTools } from './filter.ts';
-import { MAX_OUTPUT, spendOutput, stepsOfReading, stepsOfText, type WorkBudget } from './limits.ts';
+import {
+  ExpressionError,
+  FilterFailure,
+  MAX_OUTPUT,
+  spendOutput,
+  stepsOfReading,
+  stepsOfText,
+  type WorkBudget,
+} from './limits.ts';
 import { readArgument } from './parameters.ts';
 import type { FilterCall, Output, PathOperand, Template } from './parse-template.ts';
-import { printValue } from './print-value.ts';
 
 /** The values available to expressions (decisions §4). `metadata` is available only in `fingerprint_expression`. */
 export interface Scope {

@@ -1,11 +1,9 @@
 import type { Json } from '../../contract/json.ts';
-import { isJsonArray, isJsonObject } from '../json/kind.ts';
-import { memberNames, objectOfMembers } from '../json/member-names.ts';
+import { isJsonArray, isJsonObject, memberNames, objectOfMembers } from '../json/kind.ts';
 import type { Random } from '../ports.ts';
 import { checkTemplate, evaluateTemplate, type Scope } from './evaluate-template.ts';
-import { ExpressionError, FilterFailure } from './expression-error.ts';
 import type { FilterTools } from './filter.ts';
-import { MAX_OUTPUT, outputSize, type WorkBudget } from './limits.ts';
+import { ExpressionError, FilterFailure, MAX_OUTPUT, outputSize, type WorkBudget } from './limits.ts';
 import { type Output, parseTemplate, type Template } from './parse-template.ts';
 import { loadQueryJson } from './query-json.ts';
 

@@ -1,11 +1,10 @@
 import type { Json, JsonArray } from '../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { textOf } from '../json/stringify.ts';
 import type { Random } from '../ports.ts';
 import { toDecimal } from './decimal.ts';
-import { FilterFailure } from './expression-error.ts';
-import type { WorkBudget } from './limits.ts';
+import { FilterFailure, type WorkBudget } from './limits.ts';
 import type { ArgumentOf, ParameterKind } from './parameters.ts';
-import { textOf } from './print-value.ts';
 import type { QueryJson } from './query-json.ts';
 
 /** The context that a filter receives in addition to its input and its arguments. */

@@ -1,10 +1,9 @@
 import type { Json, JsonArray } from '../../contract/json.ts';
 import { isJsonArray } from '../json/kind.ts';
 import { integerOf } from '../json/number-digits.ts';
+import { textOf } from '../json/stringify.ts';
 import { type Decimal, toDecimal } from './decimal.ts';
-import { ExpressionError } from './expression-error.ts';
-import { MAX_OUTPUT } from './limits.ts';
-import { textOf } from './print-value.ts';
+import { ExpressionError, MAX_OUTPUT } from './limits.ts';
 
 /** Returns an integer in a range. Accepts only numbers, not their text: `reveal_last: '4'` is a wrong argument. */
 function integerIn(value: Json, least: number, most: number): number | undefined {

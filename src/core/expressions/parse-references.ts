@@ -1,6 +1,5 @@
 import { checkTemplate } from './evaluate-template.ts';
-import { ExpressionError } from './expression-error.ts';
-import { MAX_SOURCE } from './limits.ts';
+import { ExpressionError, MAX_SOURCE } from './limits.ts';
 import { type Output, QUOTED_TEXT, takeOutput, unquote } from './parse-template.ts';
 
 /** A reference to a token in a text: `{{ <token id> | filters }}`. */

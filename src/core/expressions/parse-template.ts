@@ -1,11 +1,10 @@
 import type { Json } from '../../contract/json.ts';
-import { isLonger } from '../is-longer.ts';
+import { isLonger } from '../bytes.ts';
 import { didYouMean } from '../nearest-name.ts';
 import { toJsonNumber } from './decimal.ts';
-import { ExpressionError } from './expression-error.ts';
 import type { Arguments, Filter } from './filter.ts';
 import { FILTERS } from './filters.ts';
-import { MAX_SOURCE } from './limits.ts';
+import { ExpressionError, MAX_SOURCE } from './limits.ts';
 import { readArgument } from './parameters.ts';
 
 /** A parsed expression: texts and outputs in order. The result of exactly one output keeps the type of its value. */

@@ -1,11 +1,10 @@
 import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
 import { MAX_DEPTH } from '../../contract/limits.ts';
-import { isError } from '../error-code.ts';
+import { isError } from '../fault.ts';
 import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
-import { FilterFailure } from './expression-error.ts';
-import { stepsOfText, type WorkBudget } from './limits.ts';
+import { FilterFailure, stepsOfText, type WorkBudget } from './limits.ts';
 
 /**
  * Returns the only value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when the path is invalid or finds no

@@ -1,7 +1,5 @@
 import type { Json, JsonArray, JsonObject } from '../../contract/json.ts';
-import { JsonSyntaxError, type JsonSyntaxErrorKind } from './json-syntax-error.ts';
-import { JsonNumber } from './kind.ts';
-import { keepMemberOrder, MemberMap } from './member-names.ts';
+import { JsonNumber, keepMemberOrder, MemberMap } from './kind.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -147,7 +145,7 @@ function parseObject(cursor: Cursor): JsonObject {
       if (skipSpace(cursor) !== COLON) throw refuse(cursor, 'syntax', 'expected a colon');
       cursor.at += 1;
       if (order !== undefined) order.push(name);
-      else if (beginsWithDigit(name)) order = [...Object.keys(object), name];
+      else if (name >= '0' && name < ':') order = [...Object.keys(object), name];
       object[name] = parseValue(cursor);
       code = skipSpace(cursor);
       if (code === CLOSE_BRACE) break;
@@ -159,11 +157,6 @@ function parseObject(cursor: Cursor): JsonObject {
   leave(cursor);
   if (order !== undefined) keepMemberOrder(object, order);
   return object;
-}
-
-function beginsWithDigit(name: string): boolean {
-  const code = name.charCodeAt(0);
-  return code >= ZERO && code <= NINE;
 }
 
 function parseNumber(cursor: Cursor): number | JsonNumber {
@@ -252,4 +245,30 @@ function refuse(cursor: Cursor, kind: JsonSyntaxErrorKind, reason: string): Json
   const ended = kind === 'syntax' && cursor.at >= cursor.text.length;
   const path = cursor.path.slice(0, cursor.depth).join('.');
   return new JsonSyntaxError(kind, ended ? 'the text ends too early' : reason, cursor.at, path);
+}
+
+/**
+ * The kinds of syntax errors. `syntax`: the text is not JSON. `depth`: the nesting exceeds the limit. `duplicate`: an
+ * object repeats a member name.
+ */
+export type JsonSyntaxErrorKind = 'syntax' | 'depth' | 'duplicate';
+
+/** The error for a text that is not acceptable JSON. It quotes no value of the text, so the caller may see it. */
+export class JsonSyntaxError extends Error {
+  readonly kind: JsonSyntaxErrorKind;
+  /** A fixed text; only the text of `depth` contains a number, the limit. */
+  readonly reason: string;
+  /** The offset of the error in UTF-16 code units, from 0. */
+  readonly position: number;
+  /** The dotted path of member names and array positions to the error, such as `data.0.number`; empty at the top. */
+  readonly path: string;
+
+  constructor(kind: JsonSyntaxErrorKind, reason: string, position: number, path: string) {
+    super(`${reason} (character ${position})`);
+    this.name = 'JsonSyntaxError';
+    this.kind = kind;
+    this.reason = reason;
+    this.position = position;
+    this.path = path;
+  }
 }

@@ -1,6 +1,5 @@
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
-import { UUID } from '../../contract/patterns.ts';
-import type { Schema } from '../../contract/schema.ts';
+import { type Schema, UUID } from '../../contract/schema.ts';
 import { Problem } from '../problem.ts';
 import { parseInstant } from '../time.ts';
 

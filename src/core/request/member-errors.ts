@@ -1,5 +1,4 @@
-import { NOT_PLAIN, PLAIN_TEXT, UUID } from '../../contract/patterns.ts';
-import type { Schema } from '../../contract/schema.ts';
+import { NOT_PLAIN, PLAIN_TEXT, type Schema, UUID } from '../../contract/schema.ts';
 import { didYouMean } from '../nearest-name.ts';
 import type { MemberErrors } from '../problem.ts';
 import type { ValidationError } from '../validators.generated.js';

@@ -1,12 +1,11 @@
 import { PAGE_QUERY } from '../../contract/page.ts';
+import type { ListTokensQuery } from '../../contract/token.ts';
 import type { PageRequest } from '../ports.ts';
 
-interface PageQuery {
-  readonly page?: number;
-  readonly size?: number;
-}
+/** The parameters of a page by number. */
+export type PageQuery = Pick<ListTokensQuery, 'page' | 'size'>;
 
-const DEFAULT_SIZE = PAGE_QUERY.size.default;
+export const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
 /** Returns the page to request from a store (decisions §2). */
 export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageRequest {

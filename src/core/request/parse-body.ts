@@ -2,9 +2,8 @@ import type { Call, SentBody } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { Limits } from '../../contract/limits.ts';
 import type { Operation } from '../../contract/operations.ts';
-import { isLonger } from '../is-longer.ts';
-import { JsonSyntaxError } from '../json/json-syntax-error.ts';
-import { parseJson } from '../json/parse.ts';
+import { isLonger } from '../bytes.ts';
+import { JsonSyntaxError, parseJson } from '../json/parse.ts';
 import { Problem } from '../problem.ts';
 
 type MediaType = Pick<Call, 'mediaType' | 'contentCoding'>;

@@ -1,9 +1,8 @@
 import { TOKEN_TYPE_NAMES } from '../../contract/token-types.ts';
-import { parseInstant } from '../time.ts';
+import { DAY_MS, parseInstant } from '../time.ts';
 
 const MAX_CLAUSES = 64;
 const MAX_DEPTH = 20;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 const MATCH_FIELDS = ['data', 'id', 'fingerprint', 'type', 'container', 'created_by', 'modified_by'] as const;
 const RANGE_FIELDS = ['created_at', 'modified_at', 'expires_at'] as const;

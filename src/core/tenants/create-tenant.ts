@@ -2,8 +2,7 @@ import type { Application } from '../../contract/application.ts';
 import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
-import { sealApplication, showApplication } from '../applications/application-codec.ts';
-import { makeApplicationKey } from '../applications/application-key-codec.ts';
+import { makeApplicationKey, sealApplication, showApplication } from '../applications/application-codec.ts';
 import type { Context } from '../handler.ts';
 import type { TenantKeyring, TenantRecord } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
@@ -71,8 +70,13 @@ function managementApplication(
     { name: 'management', permissions, rules: [] },
   );
   const { record, details } = application;
-  const first = { version: 1, created_by, created_at: record.created_at };
-  const { record: key } = makeApplicationKey(context, keyring, record, first, text);
+  const { record: key } = makeApplicationKey(
+    context,
+    keyring,
+    record,
+    { created_by, created_at: record.created_at },
+    text,
+  );
   const common = { status: 200, tenant_id, names: [details.name] };
   const audit = context.audit.draftAuthority(
     { ...common, action, revision: record.revision, entities: [record.id] },

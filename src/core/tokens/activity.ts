@@ -1,6 +1,6 @@
 import type { ApplicationKeyRecord } from '../application-ports.ts';
-import type { Clock } from '../clock.ts';
 import type { Instant, PresentedToken, Store } from '../ports.ts';
+import { type Clock, DAY_MS } from '../time.ts';
 import { clearTimeout, MachineDate, setTimeout } from '../timers.ts';
 
 /** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */
@@ -8,8 +8,6 @@ export function monthOf(instant: Instant): number {
   const date = new MachineDate(instant);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
-
-const DAY_MS = 86_400_000;
 
 /** Returns a calendar day (UTC) as a number: days since 1970-01-01. */
 function dayOf(instant: Instant): number {

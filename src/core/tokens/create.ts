@@ -1,8 +1,7 @@
 import type { Transform } from '../../contract/permissions.ts';
-import type { CreateToken, Token } from '../../contract/token.ts';
+import type { CreateToken, Token, TokenPreview } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
-import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
-import type { Grants } from '../access/grants.ts';
+import { type Grants, governingTransform, reachesEveryContainer } from '../access/grants.ts';
 import { evaluateExpression, loadFilters } from '../expressions/expressions.ts';
 import { budgetFor, type WorkBudget } from '../expressions/limits.ts';
 import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';
@@ -19,14 +18,7 @@ import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { checkDefinitionSize } from './patched-expressions.ts';
 import { showToken } from './present-token.ts';
-import {
-  DEFAULT_FINGERPRINT,
-  decodeDefinition,
-  openPresented,
-  sealToken,
-  type TokenContents,
-  type UnsealedToken,
-} from './token-codec.ts';
+import { DEFAULT_FINGERPRINT, decodeDefinition, openPresented, sealToken } from './token-codec.ts';
 import { checkTokenId } from './token-id.ts';
 import { checkData, printData } from './validate-data.ts';
 
@@ -140,7 +132,10 @@ export function prepareToken(
     const record = sealToken(keyring, unsealed, contents);
     const transform = visibleAs(containers);
     if (transform === undefined) throw new Problem('no_governing_rule');
-    return { record, reply: showCreated(transform, unsealed, contents) };
+    const { details, definition, masked } = contents;
+    // A reply to a create shows no more than the mask, whatever the transform (§4.1, decisions §6).
+    const shown = transform === 'redact' || masked === undefined ? undefined : new JsonText(masked);
+    return { record, reply: showToken(unsealed, details, shown, definition) };
   }
 
   return { seal, indexes, foundBy, ids: idsOf(body, context, work), deduplicate: isDeduplicated(body, caller) };
@@ -172,16 +167,6 @@ function checkedId(id: string): string {
 }
 
 /**
- * Returns the created token with `data` in its masked form, whatever the transform (§4.1), or without `data` when the
- * transform is `redact` (decisions §6).
- */
-function showCreated(transform: Transform, unsealed: UnsealedToken, contents: TokenContents): ReplyBody<Token> {
-  const { details, definition, masked } = contents;
-  const data = transform === 'redact' || masked === undefined ? undefined : new JsonText(masked);
-  return showToken(unsealed, details, data, definition);
-}
-
-/**
  * Returns the oldest token with the same fingerprint. A caller that cannot read this token gets only its identity, and
  * at most 100 times a minute (decisions §7).
  */
@@ -204,4 +189,22 @@ export function showDuplicate(
   const isShown = transform !== 'redact' && masked !== undefined;
   const definition = decodeDefinition(type, definitionText);
   return showToken({ id, tenant_id, ...columns }, details, isShown ? new JsonText(masked) : undefined, definition);
+}
+
+/**
+ * Returns the reply that Create Token would return, and the texts that would find the token. Reads and stores no token,
+ * so a preview reports neither a taken id nor a duplicate: both would reveal tokens that the caller cannot read.
+ */
+export const previewToken: Handler<'previewToken'> = async ({ body }, caller, context) => {
+  await loadFiltersOf(body);
+  const slice = caller.work.next();
+  if (slice !== undefined) await slice;
+  const { seal, ids, foundBy } = prepareToken(body, caller, context);
+  const { fingerprint, ...reply } = seal(ids.next().value).reply;
+  return { ...reply, id_is: kindOf(body), ...foundBy };
+};
+
+function kindOf({ id }: CreateToken): TokenPreview['id_is'] {
+  if (id === undefined) return 'assigned';
+  return id.includes('{{') ? 'sample' : 'given';
 }

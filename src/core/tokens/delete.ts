@@ -1,4 +1,4 @@
-import { reachesEveryContainer } from '../access/governing-transform.ts';
+import { reachesEveryContainer } from '../access/grants.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';

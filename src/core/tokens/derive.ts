@@ -1,7 +1,6 @@
 import type { Json } from '../../contract/json.ts';
 import type { UpdateToken } from '../../contract/token.ts';
 import type { TokenType } from '../../contract/token-types.ts';
-import { ExpressionError } from '../expressions/expression-error.ts';
 import {
   checkExpressions,
   evaluateExpression,
@@ -9,10 +8,8 @@ import {
   isStringifiedData,
   loadFilters,
 } from '../expressions/expressions.ts';
-import { budgetFor, createWorkBudget, UNREAD_WORK, type WorkBudget } from '../expressions/limits.ts';
-import { printValue } from '../expressions/print-value.ts';
-import { canonicalJson } from '../json/canonical-json.ts';
-import { stringifyJson } from '../json/stringify.ts';
+import { budgetFor, createWorkBudget, ExpressionError, UNREAD_WORK, type WorkBudget } from '../expressions/limits.ts';
+import { canonicalJson, printValue, stringifyJson } from '../json/stringify.ts';
 import type { TenantKeyring } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import type { Work } from '../work.ts';

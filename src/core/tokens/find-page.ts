@@ -1,10 +1,10 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
-import type { TokenFacts } from '../access/governing-transform.ts';
+import type { TokenFacts } from '../access/grants.ts';
 import type { Context } from '../handler.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
 import type { FoundPage, Scan, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
 import { type Steps, settled } from '../steps.ts';
-import { readsOf } from '../tick.ts';
+import { readsOf } from '../ticks.ts';
 import type { Work } from '../work.ts';
 import { unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';

@@ -2,7 +2,7 @@ import { MAX_DATA } from '../../contract/limits.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import { settled } from '../steps.ts';
-import { readsOf } from '../tick.ts';
+import { readsOf } from '../ticks.ts';
 import { readHeld } from '../work.ts';
 import { presentToken, sealedBytes } from './present-token.ts';
 

@@ -1,24 +1,23 @@
-import { type ListOrder, MAX_TOTAL, PAGE_QUERY } from '../../contract/page.ts';
+import { type ListOrder, MAX_TOTAL } from '../../contract/page.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
-import { governingTransform, type TokenFacts } from '../access/governing-transform.ts';
+import { governingTransform, type TokenFacts } from '../access/grants.ts';
 import { visibility } from '../access/visibility.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
-import { decoded, invalid } from '../problem.ts';
-import { pageOf, pageRequest } from '../request/page.ts';
-import type { ScanPosition } from '../scan-ports.ts';
+import { decoded, invalid, Problem } from '../problem.ts';
+import { DEFAULT_SIZE, type PageQuery, pageOf, pageRequest } from '../request/page.ts';
+import type { ScanPosition, TimeRange } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
-import { type OpenedToken, queryTest } from '../search/query-test.ts';
-import { searchCondition } from '../search/search-condition.ts';
+import { type OpenedToken, queryTest, searchCondition } from '../search/query-test.ts';
 import { type Steps, settled } from '../steps.ts';
 import { readHeld } from '../work.ts';
+import { presentedColumns } from './clear-columns.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
+import { blindName, sealedIndexes } from './indexes.ts';
 import { presentToken, sealedBytes } from './present-token.ts';
-import { requireFound } from './require-found.ts';
-
-const DEFAULT_SIZE = PAGE_QUERY.size.default;
+import { openPresented, parseDetails } from './token-codec.ts';
 
 /** The sealed text of a cursor: `-` if the oldest come first, `created_at` in milliseconds in base 36, a dot, and the id. */
 const CURSOR = /^(-?)([0-9a-z]{1,10})\.(.*)$/s;
@@ -31,7 +30,6 @@ interface Asked {
   readonly transform?: Transform | undefined;
 }
 
-type Numbered = Pick<ListTokensQuery, 'page' | 'size'>;
 interface Behind {
   readonly order?: ListOrder;
   readonly start?: string;
@@ -71,7 +69,7 @@ function parsed(query: string): Query {
   }
 }
 
-function* numberedPage(asked: Asked, numbered: Numbered, caller: Caller, context: Context) {
+function* numberedPage(asked: Asked, numbered: PageQuery, caller: Caller, context: Context) {
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, context.clock.cutoff());
   const find = () => findPage(sought, pageRequest(numbered), context);
@@ -87,7 +85,7 @@ function bytesOfPage({ records }: { readonly records: readonly PresentedToken[] 
  * Returns the list envelope. A total above `MAX_TOTAL` is reported as capped, except for the exact number of all tokens
  * of a tenant.
  */
-function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact }: Sought, numbered: Numbered) {
+function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact }: Sought, numbered: PageQuery) {
   const isWhole = isExact && filter.all.length === 0 && filter.visible === undefined;
   const isCapped = total > MAX_TOTAL && !isWhole;
   return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });
@@ -223,4 +221,39 @@ function filterQuery({ id, type, container, fingerprint, metadata = {} }: TokenF
     ...Object.entries(metadata).map(([key, value]) => ({ kind: 'match', field: 'metadata', key, value }) as const),
   ];
   return parts.length === 0 ? undefined : { kind: 'and', parts };
+}
+
+/**
+ * Checks a token that the store found, but that its opened values exclude. Throws `integrity_failure` if the store
+ * could not find the token by indexes that agree with its sealed values. Two texts may share a blind index, such as
+ * those with different halves of a surrogate pair: then the token is only not shown.
+ */
+export function requireFound({ filter: { all, visible }, keyring }: Sought, record: PresentedToken): void {
+  const { id, clear } = record;
+  const columns = presentedColumns(record);
+  const { details } = openPresented(keyring, id, record, columns);
+  const { type, created_at, expires_at, index_key_id } = columns;
+  const blinds = sealedIndexes(keyring, index_key_id, parseDetails(details));
+
+  function meets(condition: TokenCondition): boolean {
+    if ('id_in' in condition) return condition.id_in.includes(id);
+    if ('id_prefix' in condition) return id.startsWith(condition.id_prefix);
+    if ('type_in' in condition) return condition.type_in.includes(type);
+    if ('index_in' in condition) return condition.index_in.some((blind) => blinds.has(blindName(blind)));
+    if ('created_in' in condition) return isWithin(created_at, condition.created_in);
+    if ('expires_in' in condition) return expires_at !== undefined && isWithin(expires_at, condition.expires_in);
+    if ('every' in condition) return condition.every.every(meets);
+    if ('some' in condition) return condition.some.some(meets);
+    if ('not' in condition) return !meets(condition.not);
+    const { offset, from, to } = condition.clear_in;
+    const part = clear.subarray(offset, offset + from.length);
+    return Buffer.compare(from, part) <= 0 && Buffer.compare(part, to) <= 0;
+  }
+
+  const isFound = all.every(meets) && (visible === undefined || visible.some((list) => list.every(meets)));
+  if (!isFound) throw new Problem('integrity_failure');
+}
+
+function isWithin(at: number, { from, to }: TimeRange): boolean {
+  return from <= at && at <= to;
 }

@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
-import { isJsonObject } from '../json/kind.ts';
-import { memberNames, objectOfMembers } from '../json/member-names.ts';
+import { isJsonObject, memberNames, objectOfMembers } from '../json/kind.ts';
 
 /**
  * Returns a copy of the target with a JSON merge patch applied (RFC 7396 §2). Existing members keep their position, and

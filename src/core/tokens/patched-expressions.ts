@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { MAX_DEFINITION } from '../../contract/limits.ts';
 import type { UpdateToken } from '../../contract/token.ts';
-import { isLonger } from '../is-longer.ts';
+import { isLonger } from '../bytes.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { invalid, Problem } from '../problem.ts';

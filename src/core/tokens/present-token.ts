@@ -1,8 +1,7 @@
 import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
-import { governingTransform, transformOfEveryToken } from '../access/governing-transform.ts';
-import { type Grants, showsMore } from '../access/grants.ts';
+import { type Grants, governingTransform, showsMore, transformOfEveryToken } from '../access/grants.ts';
 import type { ReplyBody } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { PresentedToken, TenantKeyring } from '../ports.ts';

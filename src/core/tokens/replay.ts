@@ -1,5 +1,5 @@
 import type { Token } from '../../contract/token.ts';
-import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
+import { governingTransform, reachesEveryContainer } from '../access/grants.ts';
 import type { Caller, Context, ReplyBody } from '../handler.ts';
 import { JsonText } from '../json/stringify.ts';
 import type { PresentedToken } from '../ports.ts';

@@ -1,12 +1,10 @@
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import type { UpdateToken } from '../../contract/token.ts';
-import { governingTransform, type TokenFacts } from '../access/governing-transform.ts';
-import type { Grants } from '../access/grants.ts';
-import { isSameJson } from '../json/canonical-json.ts';
-import { isJsonObject } from '../json/kind.ts';
-import { memberNames, objectOfMembers } from '../json/member-names.ts';
+import { type Grants, governingTransform, type TokenFacts } from '../access/grants.ts';
+import { isJsonObject, memberNames, objectOfMembers } from '../json/kind.ts';
 import { parseJson } from '../json/parse.ts';
+import { isSameJson } from '../json/stringify.ts';
 import { invalid } from '../problem.ts';
 import { checkReadOnly } from '../request/check-read-only.ts';
 import { unknownMember } from '../request/member-errors.ts';

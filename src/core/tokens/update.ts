@@ -4,13 +4,13 @@ import type { Transform } from '../../contract/permissions.ts';
 import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
 import {
+  type Grants,
   governingTransform,
   maySetExpressions,
   reachesEveryContainer,
   revealsMore,
   type TokenFacts,
-} from '../access/governing-transform.ts';
-import type { Grants } from '../access/grants.ts';
+} from '../access/grants.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';

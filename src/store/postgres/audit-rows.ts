@@ -1,6 +1,5 @@
-import { isError } from '../../core/error-code.ts';
-import { Fault } from '../../core/fault.ts';
-import { isSameBytes } from '../../core/is-bytes.ts';
+import { isSameBytes } from '../../core/bytes.ts';
+import { Fault, isError } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';

@@ -1,5 +1,5 @@
 import type { TokenIndexes, TokenRecord } from '../../core/ports.ts';
-import { runningTime } from '../../core/running-time.ts';
+import { runningTime } from '../../core/timers.ts';
 import { MAX_SET_NUMBER, nameOf } from '../rows/container-sets.ts';
 import type { Connections } from './connections.ts';
 import { blindText, uuidKey } from './uuid-text.ts';

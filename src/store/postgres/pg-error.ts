@@ -1,6 +1,6 @@
 import type { FaultCode } from '../../contract/faults.ts';
 import type { ProblemCode } from '../../contract/problems.ts';
-import { isError } from '../../core/error-code.ts';
+import { isError } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
 
 /** An error of PostgreSQL or a connection, without its message and details: they may quote stored values. */

@@ -1,5 +1,5 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
-import { isBytes } from '../../core/is-bytes.ts';
+import { isBytes } from '../../core/bytes.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import type { Answers, Bound, QueuedWrite, Run, Transaction } from './connections.ts';
 

@@ -1,7 +1,6 @@
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
-import { runningTime } from '../../core/running-time.ts';
-import { sleep } from '../../core/timers.ts';
+import { runningTime, sleep } from '../../core/timers.ts';
 import { RETRIES } from '../rows/channels.ts';
 import { PgError, type Treatment, toProblem, treatmentOf } from './pg-error.ts';
 

@@ -1,6 +1,5 @@
 import { Problem } from '../../core/problem.ts';
-import { runningTime } from '../../core/running-time.ts';
-import { nextTick } from '../../core/timers.ts';
+import { nextTick, runningTime } from '../../core/timers.ts';
 import { COMMITS } from '../rows/channels.ts';
 import { findWritten } from './audit-head.ts';
 import type { Change, Connections, QueuedWrite } from './connections.ts';

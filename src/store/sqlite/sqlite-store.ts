@@ -1,9 +1,9 @@
 import type { EndedApplications, Removal } from '../../core/application-ports.ts';
 import type { AuditDraft, AuthorityDraft } from '../../core/audit/ports.ts';
-import { isExpired } from '../../core/is-expired.ts';
 import type { Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
+import { isExpired } from '../../core/time.ts';
 import { Rollback } from '../rows/rollback.ts';
 import type { Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';

@@ -1,5 +1,4 @@
-import { openApplication } from '../../core/applications/application-codec.ts';
-import { isReplaced } from '../../core/applications/application-key-codec.ts';
+import { isReplaced, openApplication } from '../../core/applications/application-codec.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { Finding, InspectedRecords, InspectedRow } from '../../core/key-holder-ports.ts';
 import type { Keyring, TenantKeyring, TokenRecord } from '../../core/ports.ts';

@@ -1,5 +1,5 @@
 import { createFollower, type Follower } from '../../core/audit/follower.ts';
-import { isError } from '../../core/error-code.ts';
+import { isError } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
 import type { KeyHolder } from '../key-holder.ts';
 

@@ -1,6 +1,5 @@
 import type { Instant } from '../../core/ports.ts';
-import { runningTime } from '../../core/running-time.ts';
-import { clearInterval, setInterval } from '../../core/timers.ts';
+import { clearInterval, runningTime, setInterval } from '../../core/timers.ts';
 
 const INTERVAL_MS = 1000;
 /** The number of kept samples. The one with the shortest round trip counts. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
 import type { Instant } from '../../core/ports.ts';
+import type { Clock } from '../../core/time.ts';
 import type { Vault } from '../vault.ts';
 import { systemClock } from './system-clock.ts';
 

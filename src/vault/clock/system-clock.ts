@@ -1,8 +1,7 @@
 import { uptime } from 'node:os';
-import type { Clock } from '../../core/clock.ts';
 import type { Instant } from '../../core/ports.ts';
-import { runningTime } from '../../core/running-time.ts';
-import { wallTime } from '../../core/timers.ts';
+import type { Clock } from '../../core/time.ts';
+import { runningTime, wallTime } from '../../core/timers.ts';
 
 const HOUR = 60 * 60 * 1000;
 /** The shortest sleep that counts, in milliseconds. */

@@ -1,8 +1,7 @@
-import { addDigests, encodeDigest } from '../../core/audit/digest.ts';
+import { addDigests, encodeDigest } from '../../core/audit/record-digest.ts';
 import type { FileStore } from '../../store/sqlite/sqlite-store.ts';
 import type { RemovedToken } from '../../store/sqlite/tables/tenant-rows.ts';
-import type { DamagedTenants } from '../tenants/each-tenant.ts';
-import { eachTenant } from '../tenants/each-tenant.ts';
+import { type DamagedTenants, eachTenant } from '../tenants/each-tenant.ts';
 import { type RotateTenantOptions, type RotationParts, rotateTenant } from './rotate-tenant.ts';
 
 type ResetParts = RotationParts & { readonly store: FileStore };

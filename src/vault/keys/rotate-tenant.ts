@@ -1,6 +1,10 @@
 import type { ApplicationKeyRecord } from '../../core/application-ports.ts';
-import { openApplication, sealApplication } from '../../core/applications/application-codec.ts';
-import { checkApplicationKey, sealApplicationKey } from '../../core/applications/application-key-codec.ts';
+import {
+  checkApplicationKey,
+  openApplication,
+  sealApplication,
+  sealApplicationKey,
+} from '../../core/applications/application-codec.ts';
 import type { AuthorityDraft } from '../../core/audit/ports.ts';
 import { untilSwapped } from '../../core/compare-and-swap.ts';
 import { parseJson } from '../../core/json/parse.ts';

@@ -1,5 +1,5 @@
-import { encodeDigest } from '../../core/audit/digest.ts';
 import type { AuditHead } from '../../core/audit/ports.ts';
+import { encodeDigest } from '../../core/audit/record-digest.ts';
 import { createSums, NO_RECORDS, NO_SUMS, type TenantSums } from '../../core/audit/sums.ts';
 import { BrokenAudit, openRow, problemOf, walkAudit } from '../../core/audit/walk-audit.ts';
 import { Fault } from '../../core/fault.ts';

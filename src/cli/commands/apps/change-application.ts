@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../contract/json.ts';
 import { OPERATIONS, type Operation } from '../../../contract/operations.ts';
 import type { Schema } from '../../../contract/schema.ts';
 import { Fault } from '../../../core/fault.ts';
-import { memberNames } from '../../../core/json/member-names.ts';
+import { memberNames } from '../../../core/json/kind.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
 import { bodyOfFlags, type CommandInput } from '../../derive/assemble-call.ts';

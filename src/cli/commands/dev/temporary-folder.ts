@@ -1,9 +1,8 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
-import { errorCode } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
-import { runningTime } from '../../../core/running-time.ts';
+import { errorCode, Fault } from '../../../core/fault.ts';
+import { runningTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { isFullDisk, reasonOf } from '../../exit/error-reason.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { httpTransport } from '../../../client/http-transport.ts';
+import { parseAddress } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { StoreLocation } from '../../../vault/location.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../credential/prompt.ts';
@@ -97,8 +97,7 @@ async function readProfile(line: AddLine): Promise<Profile> {
   const output = asked === undefined ? undefined : parseChoice('--default-output', asked, FORMATS);
   const keys = { ...(await readKeys(line)), ...(output !== undefined && { output }) };
   if (target.url !== undefined) {
-    // Check the URL: `httpTransport` throws for anything but a daemon's URL.
-    await httpTransport(target.url, 1).close();
+    parseAddress(target.url);
     const { headerPrefix, caFile } = readFlags(FLAGS.daemon, line);
     return {
       url: absoluteUrl(target.url),

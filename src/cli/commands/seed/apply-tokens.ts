@@ -1,10 +1,8 @@
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { TOKEN_TYPES, type TokenType, type TokenTypeRow } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
-import { isSameJson } from '../../../core/json/canonical-json.ts';
-import { isJsonObject } from '../../../core/json/kind.ts';
-import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
-import { stringifyJson } from '../../../core/json/stringify.ts';
+import { isJsonObject, memberNames, objectOfMembers } from '../../../core/json/kind.ts';
+import { isSameJson, stringifyJson } from '../../../core/json/stringify.ts';
 import { memberLines, Problem } from '../../../core/problem.ts';
 import { normalizeContainers } from '../../../core/tokens/containers.ts';
 import { parseExpiresAt } from '../../../core/tokens/expires-at.ts';

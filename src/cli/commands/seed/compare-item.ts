@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../contract/json.ts';
-import { isSameJson } from '../../../core/json/canonical-json.ts';
-import { memberNames } from '../../../core/json/member-names.ts';
+import { memberNames } from '../../../core/json/kind.ts';
+import { isSameJson } from '../../../core/json/stringify.ts';
 
 /** The effect of an apply on one item. */
 export interface SeedChange {

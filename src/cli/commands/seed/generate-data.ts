@@ -1,7 +1,7 @@
 import type { Json } from '../../../contract/json.ts';
 import type { TokenType } from '../../../contract/token-types.ts';
-import { objectOfMembers } from '../../../core/json/member-names.ts';
-import { passesAba, passesLuhn } from '../../../core/tokens/check-digits.ts';
+import { objectOfMembers } from '../../../core/json/kind.ts';
+import { passesAba, passesLuhn } from '../../../core/tokens/validate-data.ts';
 import type { GENERATED_KINDS } from './seed-schema.ts';
 import { seededBytes } from './seeded-random.ts';
 

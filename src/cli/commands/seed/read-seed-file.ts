@@ -1,8 +1,7 @@
 import type { Document, Node, Pair } from 'yaml';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
-import { JsonNumber } from '../../../core/json/kind.ts';
-import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { JsonNumber, memberNames, objectOfMembers } from '../../../core/json/kind.ts';
 import { asObject } from '../../output/result-view.ts';
 import { MAX_GENERATED } from './seed-schema.ts';
 

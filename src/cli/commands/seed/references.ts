@@ -1,5 +1,5 @@
 import type { Json } from '../../../contract/json.ts';
-import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { memberNames, objectOfMembers } from '../../../core/json/kind.ts';
 import type { Environment } from '../../flags/global-flags.ts';
 import { asObject } from '../../output/result-view.ts';
 import { idOf, memberPath, type SeedItem, type SeedText } from './read-seed-file.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
-import { objectOfMembers } from '../../../core/json/member-names.ts';
+import { objectOfMembers } from '../../../core/json/kind.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import type { AppliedSeed } from './apply-seed.ts';
 import type { SeedChange } from './compare-item.ts';

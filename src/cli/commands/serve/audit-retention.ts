@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
-import { runningTime } from '../../../core/running-time.ts';
+import { runningTime } from '../../../core/timers.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import { archiveFile } from '../../files/archive-file.ts';
 

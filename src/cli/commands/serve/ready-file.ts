@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
-import { errorCode } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { errorCode, Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { readReplaceable } from '../../../paths/replaceable.ts';

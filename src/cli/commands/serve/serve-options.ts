@@ -4,8 +4,8 @@ import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../cor
 import { Fault } from '../../../core/fault.ts';
 import type { MetricsAddress } from '../../../http/metrics-listener.ts';
 import { parseHostName } from '../../../http/own-hosts.ts';
-import { passedSocket } from '../../../http/passed-socket.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
+import { passedSocket } from '../../../http/server.ts';
 import { filePath } from '../../files/output-path.ts';
 import { withoutForeign } from '../../flags/foreign-variables.ts';
 import {

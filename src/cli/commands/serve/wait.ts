@@ -1,9 +1,7 @@
 import { parseText } from '../../../client/decode-problem.ts';
 import { oneShotTransport } from '../../../client/one-shot-transport.ts';
-import { errorCode } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
-import { runningTime } from '../../../core/running-time.ts';
-import { sleep } from '../../../core/timers.ts';
+import { errorCode, Fault } from '../../../core/fault.ts';
+import { runningTime, sleep } from '../../../core/timers.ts';
 import { FLAGS, flag, type Line, readFlags } from '../../flags/global-flags.ts';
 import { parseDuration } from '../../flags/quantities.ts';
 import { readTrusted } from '../../flags/target.ts';

@@ -1,4 +1,4 @@
-import { PLAIN_TEXT, UUID } from '../../../contract/patterns.ts';
+import { PLAIN_TEXT, UUID } from '../../../contract/schema.ts';
 import { TENANT } from '../../../contract/tenant.ts';
 import { Fault } from '../../../core/fault.ts';
 

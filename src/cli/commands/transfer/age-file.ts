@@ -1,7 +1,6 @@
 import { ReadableStream as WebStream } from 'node:stream/web';
 import type { Decrypter, Encrypter } from 'age-encryption';
-import { isError } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { Fault, isError } from '../../../core/fault.ts';
 import { damagedFile, isArmored, readArmor } from './read-armor.ts';
 
 /** The first characters of a binary age file of any version. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json } from '../../../contract/json.ts';
-import { isSameJson } from '../../../core/json/canonical-json.ts';
+import { isSameJson } from '../../../core/json/stringify.ts';
 import { MachineDate } from '../../../core/timers.ts';
 import { objectOf } from '../../output/result-view.ts';
 

@@ -1,8 +1,7 @@
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { CREATE_TOKEN, TOKEN } from '../../../contract/token.ts';
 import { Fault } from '../../../core/fault.ts';
-import { isJsonObject } from '../../../core/json/kind.ts';
-import { memberNames } from '../../../core/json/member-names.ts';
+import { isJsonObject, memberNames } from '../../../core/json/kind.ts';
 import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import type { ImportRow } from './import-row.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ConsoleOptions } from '../../../console/console.ts';
-import { runningTime } from '../../../core/running-time.ts';
+import { runningTime } from '../../../core/timers.ts';
 import type { ConsoleContext } from '../../../http/endpoints.ts';
 
 const CODE_BYTES = 32;

@@ -1,4 +1,4 @@
-import type { TokenPreview } from '../../../contract/preview.ts';
+import type { TokenPreview } from '../../../contract/token.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { memberText } from '../parts/json-nodes.ts';
 import { JsonView } from '../parts/json-view.tsx';

@@ -1,8 +1,8 @@
 import type { Random } from '../../ports.ts';
 import { createRandomIndex } from '../../random-index.ts';
-import { passesLuhn } from '../../tokens/check-digits.ts';
-import { FilterFailure } from '../expression-error.ts';
+import { passesLuhn } from '../../tokens/validate-data.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
+import { FilterFailure } from '../limits.ts';
 import { withDigits } from './card.ts';
 
 const DIGITS = '0123456789';

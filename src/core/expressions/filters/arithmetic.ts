@@ -1,9 +1,8 @@
 import type { Json } from '../../../contract/json.ts';
 import { compareDigits, digitsOf } from '../../json/number-digits.ts';
 import { fromDouble, fromInteger, toBigInt, toDecimal, toJson, toJsonNumber } from '../decimal.ts';
-import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type Filter } from '../filter.ts';
-import { stepsOfText, type WorkBudget } from '../limits.ts';
+import { FilterFailure, stepsOfText, type WorkBudget } from '../limits.ts';
 
 const operand = { kind: 'number' } as const;
 

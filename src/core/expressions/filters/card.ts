@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { integerOf } from '../../json/number-digits.ts';
 import { toJsonNumber } from '../decimal.ts';
-import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
+import { FilterFailure } from '../limits.ts';
 
 /** A card number as it is written: 13 to 19 digits, with blanks and dashes between them. */
 const CARD_NUMBER = /^\d(?:[ -]*\d){12,18}$/;

@@ -1,10 +1,8 @@
 import type { Json } from '../../../contract/json.ts';
-import { stringifyJson } from '../../json/stringify.ts';
+import { stringifyJson, textOf } from '../../json/stringify.ts';
 import { toJsonNumber } from '../decimal.ts';
-import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
-import { spendOutput } from '../limits.ts';
-import { textOf } from '../print-value.ts';
+import { FilterFailure, spendOutput } from '../limits.ts';
 
 const BOOLEANS = new Map(Object.entries({ true: true, false: false, 1: true, 0: false }));
 

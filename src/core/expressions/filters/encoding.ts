@@ -1,7 +1,6 @@
-import { decodeUtf8 } from '../../decode-utf8.ts';
-import { FilterFailure } from '../expression-error.ts';
+import { decodeUtf8 } from '../../bytes.ts';
 import { defineFilter } from '../filter.ts';
-import { assertOutput, stepsOfText } from '../limits.ts';
+import { assertOutput, FilterFailure, stepsOfText } from '../limits.ts';
 
 /** Base64 in its standard alphabet (RFC 4648 §4). The padding may be missing. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;

@@ -1,12 +1,10 @@
 import type { Json, JsonArray } from '../../../contract/json.ts';
-import { canonicalJson } from '../../json/canonical-json.ts';
 import { isJsonArray, isJsonObject } from '../../json/kind.ts';
 import { compareDigits, digitsOf, type NumberDigits } from '../../json/number-digits.ts';
+import { canonicalJson, printValue, textOf } from '../../json/stringify.ts';
 import { toDecimal } from '../decimal.ts';
-import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
-import { assertOutput, spendOutput, stepsOfText } from '../limits.ts';
-import { printValue, textOf } from '../print-value.ts';
+import { assertOutput, FilterFailure, spendOutput, stepsOfText } from '../limits.ts';
 import { sumOf } from './arithmetic.ts';
 
 function isEmpty(value: Json): boolean {

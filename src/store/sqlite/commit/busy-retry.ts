@@ -1,5 +1,4 @@
-import { runningTime } from '../../../core/running-time.ts';
-import { sleep } from '../../../core/timers.ts';
+import { runningTime, sleep } from '../../../core/timers.ts';
 import { RETRIES } from '../../rows/channels.ts';
 import { isBusy } from '../file/sqlite-error.ts';
 

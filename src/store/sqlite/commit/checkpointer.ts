@@ -1,5 +1,11 @@
-import { runningTime } from '../../../core/running-time.ts';
-import { clearImmediate, clearTimeout, setImmediate, setTimeout, type TaskHandle } from '../../../core/timers.ts';
+import {
+  clearImmediate,
+  clearTimeout,
+  runningTime,
+  setImmediate,
+  setTimeout,
+  type TaskHandle,
+} from '../../../core/timers.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { Problem } from '../../../core/problem.ts';
-import { runningTime } from '../../../core/running-time.ts';
-import { endOfTick, nextTick } from '../../../core/timers.ts';
+import { endOfTick, nextTick, runningTime } from '../../../core/timers.ts';
 import { COMMITS } from '../../rows/channels.ts';
 import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';

@@ -1,6 +1,5 @@
-import { runningTime } from '../../../core/running-time.ts';
-import type { FileStore } from '../sqlite-store.ts';
-import { sqliteStore } from '../sqlite-store.ts';
+import { runningTime } from '../../../core/timers.ts';
+import { type FileStore, sqliteStore } from '../sqlite-store.ts';
 import type { Writer } from './remote-writer.ts';
 import type { Session } from './session.ts';
 

@@ -1,5 +1,5 @@
 import type { AuditDraft, AuditHead } from '../../../core/audit/ports.ts';
-import { freeBytes } from '../../../core/free-bytes.ts';
+import { freeBytes } from '../../../core/bytes.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';

@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../../../contract/problems.ts';
-import { errorCode, isError } from '../../../core/error-code.ts';
+import { errorCode, isError } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { probeOf } from '../file/sqlite-error.ts';
 

@@ -1,5 +1,4 @@
-import { runningTime } from '../../../core/running-time.ts';
-import { sleep } from '../../../core/timers.ts';
+import { runningTime, sleep } from '../../../core/timers.ts';
 
 /** The memory that two threads share through `WriteTurns`. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;

@@ -11,10 +11,9 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { FAULTS } from '../../../contract/faults.ts';
-import { errorCode } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { errorCode, Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
-import { runningTime } from '../../../core/running-time.ts';
+import { runningTime } from '../../../core/timers.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
 import { assertOnePath } from './assert-one-path.ts';
 import { APPLICATION_ID } from './schema.ts';

@@ -1,5 +1,4 @@
-import { isError } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { Fault, isError } from '../../../core/fault.ts';
 import { type Connection, type Driver, loadDriver, openDatabase } from './driver.ts';
 
 /**

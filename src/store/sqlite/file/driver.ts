@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
 import { assertEngine } from '../../../core/assert-engine.ts';
-import { isError } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { Fault, isError } from '../../../core/fault.ts';
 import { findShortage } from './open-files.ts';
 import { sqliteCode } from './sqlite-error.ts';
 

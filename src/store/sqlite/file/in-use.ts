@@ -1,5 +1,4 @@
-import { errorCode } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { errorCode, Fault } from '../../../core/fault.ts';
 import { isBusy } from './sqlite-error.ts';
 
 /** How long to wait for other commands to close a file, in milliseconds. */

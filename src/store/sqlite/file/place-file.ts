@@ -3,8 +3,7 @@ import { type BigIntStats, constants, existsSync, lstatSync, mkdirSync, renameSy
 import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
-import { errorCode } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { errorCode, Fault } from '../../../core/fault.ts';
 import { wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { copyBytes } from '../../../paths/copy-bytes.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { errorCode } from '../../../core/error-code.ts';
+import { errorCode } from '../../../core/fault.ts';
 import { syncFile } from '../../../paths/sync-file.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isFailedWrite, type Probe, toFileFault } from './sqlite-error.ts';

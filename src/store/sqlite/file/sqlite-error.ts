@@ -1,7 +1,6 @@
 import { diskHint, type FaultCode } from '../../../contract/faults.ts';
 import type { ProblemCode } from '../../../contract/problems.ts';
-import { errorCode, isError } from '../../../core/error-code.ts';
-import { Fault, isShortage } from '../../../core/fault.ts';
+import { errorCode, Fault, isError, isShortage } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { findShortage } from './open-files.ts';
 

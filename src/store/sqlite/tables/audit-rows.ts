@@ -1,6 +1,6 @@
 import { LINK_BYTES, linkOf, START, UNLINKED } from '../../../core/audit/audit-link.ts';
 import type { AuditEntry, AuditHead, AuthorityDraft, LoggedRow, SealedRow } from '../../../core/audit/ports.ts';
-import { isSameBytes } from '../../../core/is-bytes.ts';
+import { isSameBytes } from '../../../core/bytes.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';

@@ -1,7 +1,7 @@
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
-import { isExpired } from '../../../core/is-expired.ts';
 import type { ResealedToken } from '../../../core/key-holder-ports.ts';
 import type { Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import { isExpired } from '../../../core/time.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';

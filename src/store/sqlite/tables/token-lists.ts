@@ -1,5 +1,5 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
-import { isBytes } from '../../../core/is-bytes.ts';
+import { isBytes } from '../../../core/bytes.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { FoundPage, Scan, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
