@@ -1,14 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { messageOf } from './loaded.ts';
-import { send } from './session.ts';
-
-/** Runs a command on the vault's file and resolves to its output. Throws an error with the problem of the command. */
-export async function askHolder<T>(command: string, method: 'GET' | 'POST' = 'GET', stop?: AbortSignal): Promise<T> {
-  const response = await send(`holder/${command}`, { method, signal: stop ?? null });
-  const body: T & { readonly detail?: string } = await response.json();
-  if (!response.ok) throw new Error(body.detail ?? `status ${response.status}`);
-  return body;
-}
+import { ask } from './session.ts';
 
 interface RunState<T> {
   readonly isRunning: boolean;
@@ -24,12 +16,17 @@ export interface HolderRun<T> {
   readonly start: () => void;
 }
 
+/** Returns the runs of a command on the vault's file. */
 export function holderRun<T>(command: string): HolderRun<T> {
   const state = signal<RunState<T>>({ isRunning: false });
   async function run(): Promise<void> {
     state.value = { ...state.peek(), isRunning: true };
     try {
-      state.value = { isRunning: false, result: await askHolder<T>(command, 'POST'), at: new Date().toISOString() };
+      state.value = {
+        isRunning: false,
+        result: await ask<T>(`holder/${command}`, { method: 'POST' }),
+        at: new Date().toISOString(),
+      };
     } catch (error) {
       state.value = { isRunning: false, error: messageOf(error) };
     }

@@ -4,6 +4,7 @@ import { useApplications } from './applications.ts';
 import { openKeyList } from './key-list.tsx';
 import { useKeys } from './keys.ts';
 import { reload } from './loaded.ts';
+import { Form } from './parts/controls.tsx';
 import { address, go } from './route.ts';
 import type { ScreenRow } from './screens.ts';
 import { lock } from './session.ts';
@@ -64,12 +65,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
 
   return (
     <dialog ref={dialog} class="palette" aria-label="Find" onClose={() => (isOpen.value = false)}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          choose(lines[at]);
-        }}
-      >
+      <Form onSend={() => choose(lines[at])}>
         <input
           role="combobox"
           aria-label="A screen, an application, a command or the id of a token"
@@ -87,7 +83,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
           }}
           onKeyDown={press}
         />
-      </form>
+      </Form>
       <div id="found" role="listbox" aria-label="Found">
         {lines.map((line, n) => (
           <button

@@ -1,10 +1,8 @@
-import { useState } from 'preact/hooks';
 import type { Application } from '../../../client/create-client.ts';
 import { PERMISSIONS, type Permission, type PermissionRow } from '../../../contract/permissions.ts';
 import { readersOf } from '../applications.ts';
-import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Button } from '../parts/controls.tsx';
+import { KeyButton } from '../parts/controls.tsx';
 import { Pane } from '../parts/pane.tsx';
 import { CopyButton, Time, TimeAfter } from '../parts/pieces.tsx';
 import { RuleText } from '../parts/rule-text.tsx';
@@ -27,12 +25,10 @@ interface PaneOptions {
  */
 export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
   const { id, name, type, permissions, rules, created_at, modified_at, expires_at } = application;
-  const [ending, setEnding] = useState<'regenerate' | 'delete'>();
   const reach = useReach(type === 'management' ? undefined : { application_id: id });
   const creator = all.find((each) => each.id === application.created_by);
   const mayChange = isHeld('application:update');
   const edit = () => go(address('applications', { q, app: id, draft: 'edit' }));
-  useKeys(mayChange ? { e: edit } : {});
   return (
     <Pane
       title={name}
@@ -40,22 +36,14 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
       closed={closed}
       actions={
         <>
-          {mayChange && (
-            <Button onClick={edit}>
-              Edit <kbd>e</kbd>
-            </Button>
-          )}
+          {mayChange && <KeyButton name="Edit" shortcut="e" act={edit} />}
           {readersOf(all).includes(application) && (
             <a class="button" href={address('see-as', { app: id })}>
               See as
             </a>
           )}
-          {mayChange && <Button onClick={() => setEnding('regenerate')}>Regenerate key</Button>}
-          {isHeld('application:delete') && (
-            <Button class="danger" onClick={() => setEnding('delete')}>
-              Delete
-            </Button>
-          )}
+          {mayChange && <EndKey how="regenerate" {...{ application, all, closed }} />}
+          {isHeld('application:delete') && <EndKey how="delete" {...{ application, all, closed }} />}
           <AsCommand of={{ operation: 'getApplication', params: { id } }} />
         </>
       }
@@ -90,9 +78,6 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
         <p class="note">May create expiring applications within its own reach.</p>
       )}
       <ApplicationKeys application={application} />
-      {ending !== undefined && (
-        <EndKey how={ending} {...{ application, all, closed }} onClose={() => setEnding(undefined)} />
-      )}
     </Pane>
   );
 }

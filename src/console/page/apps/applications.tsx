@@ -1,8 +1,7 @@
 import type { Application } from '../../../client/create-client.ts';
 import { useApplications } from '../applications.ts';
-import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Button } from '../parts/controls.tsx';
+import { Button, KeyButton } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { briefTime, Tags, Wrong } from '../parts/pieces.tsx';
@@ -43,17 +42,12 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
   const shown = all.filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
   const mayCreate = isHeld('application:create');
   const create = () => go(address(NAME, { q, app, draft: 'new' }));
-  useKeys(mayCreate ? { n: create } : {});
   return (
     <div class="list">
       <header>
         <h1>Applications</h1>
         <FilterBar text={q} hint="name or id" apply={(typed) => address(NAME, { app, q: typed })} />
-        {mayCreate && (
-          <Button onClick={create}>
-            New <kbd>n</kbd>
-          </Button>
-        )}
+        {mayCreate && <KeyButton name="New" shortcut="n" act={create} />}
       </header>
       <Wrong>{error}</Wrong>
       {isLoaded && shown.length === 0 && (
@@ -73,29 +67,25 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
           </p>
         </div>
       )}
-      <div>
-        {shown.length > 0 && (
-          <Rows
-            caption="Applications, newest first"
-            rows={shown}
-            idOf={({ id }) => id}
-            hrefOf={({ id }) => address(NAME, { q, app: id })}
-            open={app}
-            columns={[
-              { head: 'Name', show: ({ name }) => name, titleOf: ({ name }) => name },
-              { head: 'Type', show: (application) => <TypeOf of={application} />, size: 'medium' },
-              {
-                head: 'Rules',
-                show: ({ rules }) => (rules.length === 0 ? '–' : rules.length),
-                size: 'short',
-                rank: 'extra',
-              },
-              { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
-              timeColumn('Created', ({ created_at }: Application) => created_at, 'extra'),
-            ]}
-          />
-        )}
-      </div>
+      <Rows
+        caption="Applications, newest first"
+        rows={shown}
+        idOf={({ id }) => id}
+        hrefOf={({ id }) => address(NAME, { q, app: id })}
+        open={app}
+        columns={[
+          { head: 'Name', show: ({ name }) => name, titleOf: ({ name }) => name },
+          { head: 'Type', show: (application) => <TypeOf of={application} />, size: 'medium' },
+          {
+            head: 'Rules',
+            show: ({ rules }) => (rules.length === 0 ? '–' : rules.length),
+            size: 'short',
+            rank: 'extra',
+          },
+          { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
+          timeColumn('Created', ({ created_at }: Application) => created_at, 'extra'),
+        ]}
+      />
       <footer>
         <span role="status">{isLoaded && `${wholeNumber(shown.length)} of ${wholeNumber(all.length)}`}</span>
         <AsCommand of={{ operation: 'listApplications', more: '--all' }} />

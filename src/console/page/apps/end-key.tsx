@@ -4,7 +4,7 @@ import { reload } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
 import { Time } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
-import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { ConfirmButton } from '../parts/typed-confirm.tsx';
 import { go } from '../route.ts';
 import { aboutSession } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -15,13 +15,12 @@ interface EndKeyOptions {
   readonly all: readonly Application[];
   /** The address to go to after a deletion. */
   readonly closed: string;
-  readonly onClose: () => void;
 }
 
 /**
- * Asks for the application's name, then deletes the application or replaces its keys. Both end its keys at once.
+ * Shows a button that asks for the application's name, then deletes it or replaces its keys. Both end its keys at once.
  */
-export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions) {
+export function EndKey({ how, application, all, closed }: EndKeyOptions) {
   const { id, name } = application;
   const isDelete = how === 'delete';
   const isOwn = aboutSession()?.identities.some((each) => each.id === id);
@@ -37,7 +36,8 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
   }
 
   return (
-    <TypedConfirm
+    <ConfirmButton
+      button={isDelete ? { class: 'danger', children: 'Delete' } : { children: 'Regenerate key' }}
       action={isDelete ? 'Delete the application' : 'Regenerate the key'}
       word={name}
       command={
@@ -46,7 +46,6 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
           : { operation: 'regenerateApplicationKey', params: { id }, more: '--key-out FILE' }
       }
       onConfirm={confirm}
-      onClose={onClose}
     >
       <p>
         All API keys of <b>{name}</b> stop working at once.{' '}
@@ -65,6 +64,6 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
           </ul>
         </>
       )}
-    </TypedConfirm>
+    </ConfirmButton>
   );
 }

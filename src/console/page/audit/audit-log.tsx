@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { useApplications } from '../applications.ts';
 import { Button } from '../parts/controls.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
+import { counted, wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
@@ -76,12 +76,11 @@ function Log({ filter, live, names }: LogOptions) {
             )}
           </div>
         )}
-        <div class={isLoading ? 'loading' : ''} aria-busy={isLoading}>
-          <LogRows
-            {...{ events, names }}
-            open={entry}
-            hrefOf={(id) => address('audit', { ...query, start, at: at === '0' ? undefined : at, entry: id })}
-          />
+        <LogRows
+          {...{ events, names, isLoading }}
+          open={entry}
+          hrefOf={(id) => address('audit', { ...query, start, at: at === '0' ? undefined : at, entry: id })}
+        >
           {page?.searchedTo !== undefined && (
             <p class="searched">
               searched back to <Time at={page.searchedTo} />{' '}
@@ -90,7 +89,7 @@ function Log({ filter, live, names }: LogOptions) {
               </a>
             </p>
           )}
-        </div>
+        </LogRows>
         <Turner
           screen="audit"
           query={query}
@@ -98,7 +97,7 @@ function Log({ filter, live, names }: LogOptions) {
           {...{ start, isLoading }}
           next={page?.next}
           shown={entries.length}
-          note={` entries in ${wholeNumber(events.length)} ${events.length === 1 ? 'call' : 'calls'}`}
+          note={` entries in ${counted(events.length, 'call')}`}
           command={{
             operation: 'listLogs',
             query: logQuery(filter),

@@ -1,6 +1,6 @@
 import { AsCommand } from '../parts/as-command.tsx';
 import { route } from '../route.ts';
-import { lastCommand } from './ask-dev.ts';
+import { lastCommand } from './control.ts';
 import { Faults } from './faults.tsx';
 import { requests } from './live-requests.ts';
 import { RequestPane } from './request-pane.tsx';

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { messageOf } from '../loaded.ts';
-import { askDev } from './ask-dev.ts';
+import { ask } from '../session.ts';
 
 const MAX_SHOWN = 500;
 /** How long the daemon waits for a new request, in seconds. */
@@ -33,8 +33,8 @@ async function follow(signal: AbortSignal, setError: (error: string | undefined)
     const after = requests.peek()[0]?.id ?? 0;
     let pause = PAUSE_MS;
     try {
-      const path = `requests?after=${after}&wait=${wait}`;
-      const { data } = await askDev<{ readonly data: readonly DevRequestEntry[] }>('GET', path, undefined, signal);
+      const path = `dev/requests?after=${after}&wait=${wait}`;
+      const { data } = await ask<{ readonly data: readonly DevRequestEntry[] }>(path, { signal });
       if (signal.aborted) return;
       if (data.length > 0) requests.value = [...data, ...requests.peek()].slice(0, MAX_SHOWN);
       setError(undefined);

@@ -22,31 +22,29 @@ export function Requests() {
       </header>
       <Wrong>{error}</Wrong>
       {requests.value.length === 0 && <p class="empty">No requests yet. Requests of this page are not listed.</p>}
-      <div>
-        <Rows
-          caption="Requests, newest first"
-          rows={requests.value}
-          idOf={({ id }) => String(id)}
-          hrefOf={({ id }) => address('dev', { request: String(id) })}
-          open={route.value.query['request']}
-          columns={[
-            { head: 'Request', show: ({ method, route: path }) => <code>{[method, path ?? '?'].join(' ')}</code> },
-            {
-              head: 'Status',
-              show: ({ status }) => <b class={`status s${Math.floor(status / 100)}`}>{status}</b>,
-              size: 'short',
-            },
-            { head: 'ms', show: ({ ms }) => ms?.toFixed(1), size: 'short', rank: 'less' },
-            {
-              head: 'Application',
-              show: ({ application_id: id }) => applications.value?.find((each) => each.id === id)?.name ?? id,
-              rank: 'extra',
-            },
-            { head: 'Problem', show: ({ problem, members }) => problemText(problem, members), rank: 'extra' },
-            timeColumn('Time', ({ time }: DevRequestEntry) => time, 'less'),
-          ]}
-        />
-      </div>
+      <Rows
+        caption="Requests, newest first"
+        rows={requests.value}
+        idOf={({ id }) => String(id)}
+        hrefOf={({ id }) => address('dev', { request: String(id) })}
+        open={route.value.query['request']}
+        columns={[
+          { head: 'Request', show: ({ method, route: path }) => <code>{[method, path ?? '?'].join(' ')}</code> },
+          {
+            head: 'Status',
+            show: ({ status }) => <b class={`status s${Math.floor(status / 100)}`}>{status}</b>,
+            size: 'short',
+          },
+          { head: 'ms', show: ({ ms }) => ms?.toFixed(1), size: 'short', rank: 'less' },
+          {
+            head: 'Application',
+            show: ({ application_id: id }) => applications.value?.find((each) => each.id === id)?.name ?? id,
+            rank: 'extra',
+          },
+          { head: 'Problem', show: ({ problem, members }) => problemText(problem, members), rank: 'extra' },
+          timeColumn('Time', ({ time }: DevRequestEntry) => time, 'less'),
+        ]}
+      />
     </>
   );
 }

@@ -1,8 +1,48 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { VaultError } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
+import { messageOf, reload } from '../loaded.ts';
 import { go } from '../route.ts';
 import { Button } from './controls.tsx';
+import { forgetMatch } from './forget-match.ts';
+import type { Errors } from './form-field.tsx';
+
+/** The errors in a draft by member, and one that does not concern a single member. */
+export interface Refusal {
+  readonly errors: Errors;
+  readonly message?: string;
+}
+
+export function refusalOf(error: unknown): Refusal {
+  const errors = error instanceof VaultError ? error.errors : {};
+  return { errors, ...(Object.keys(errors).length === 0 && { message: messageOf(error) }) };
+}
+
+/** Holds a draft and the errors of its last request, which a change clears. */
+export function useDraft<T>(start: () => T) {
+  const [draft, setDraft] = useState(start);
+  const [refused, setRefused] = useState<Refusal>();
+  return {
+    draft,
+    setDraft,
+    refused,
+    change(part: Partial<T>) {
+      setRefused(undefined);
+      setDraft((before) => ({ ...before, ...part }));
+    },
+    async send(work: () => Promise<void>) {
+      try {
+        await work();
+        reload();
+      } catch (error) {
+        setRefused(refusalOf(error));
+      } finally {
+        forgetMatch();
+      }
+    },
+  };
+}
 
 interface DraftOptions {
   readonly title: ComponentChildren;

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { go } from '../route.ts';
+import { Form } from './controls.tsx';
 import { type Offered, useOffers } from './offers.tsx';
 import { toast } from './toast.tsx';
 
@@ -35,14 +36,9 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }:
     }
   }
 
-  function submit(event: Event) {
-    event.preventDefault();
-    void applyText(field.current?.value ?? value);
-  }
-
   return (
     <search class="filter">
-      <form onSubmit={submit}>
+      <Form onSend={() => applyText(field.current?.value ?? value)}>
         <input
           ref={field}
           role="combobox"
@@ -58,7 +54,7 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }:
           {...offers.control}
         />
         <kbd>/</kbd>
-      </form>
+      </Form>
       {offers.list}
       {menu?.(value, applyText)}
     </search>

@@ -59,6 +59,29 @@ export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' |
 export const briefTime = (at: string | undefined): string =>
   at === undefined ? '' : shortTime(Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0));
 
+interface FactsOptions {
+  readonly of: Readonly<Record<string, ComponentChildren>>;
+  readonly class?: 'facts' | 'keys';
+}
+
+/** Shows values with their terms, without those that are undefined or empty. */
+export function Facts({ of, class: name = 'facts' }: FactsOptions) {
+  return (
+    <dl class={name}>
+      {Object.entries(of).map(
+        ([term, fact]) =>
+          fact !== undefined &&
+          fact !== '' && (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{fact}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
 export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined }) {
   return (
     <span class="tags">

@@ -1,8 +1,7 @@
-import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall } from './command-of.ts';
-import { Button } from './controls.tsx';
+import { KeyButton } from './controls.tsx';
 import { wholeNumber } from './numbers.ts';
 
 /** The number of rows per page. */
@@ -51,7 +50,6 @@ export function Turner({ screen, query, command, isOldestFirst, ...position }: T
     turn(cursor === undefined ? 0 : Math.max(0, at - PAGE_SIZE), cursor);
   }
 
-  useKeys({ ']': older, '[': newer });
   return (
     <footer>
       <span role="status">
@@ -61,12 +59,8 @@ export function Turner({ screen, query, command, isOldestFirst, ...position }: T
       </span>
       <AsCommand of={command} />
       <span class="buttons">
-        <Button onClick={newer} disabled={start === undefined}>
-          {isOldestFirst ? 'Older' : 'Newer'} <kbd>[</kbd>
-        </Button>
-        <Button onClick={older} disabled={next === undefined}>
-          {isOldestFirst ? 'Newer' : 'Older'} <kbd>]</kbd>
-        </Button>
+        <KeyButton name={isOldestFirst ? 'Older' : 'Newer'} shortcut="[" act={newer} disabled={start === undefined} />
+        <KeyButton name={isOldestFirst ? 'Newer' : 'Older'} shortcut="]" act={older} disabled={next === undefined} />
       </span>
     </footer>
   );

@@ -5,7 +5,7 @@ import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
 import { Button } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
-import { wholeNumber } from '../parts/numbers.ts';
+import { upTo } from '../parts/numbers.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
 import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
@@ -55,21 +55,20 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
       {page.value !== undefined && tokens.length === 0 && (
         <NoTokens filter={filter} all={address('see-as', { app: application.id, with: compared })} />
       )}
-      <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
-        <Rows
-          caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
-          rows={tokens}
-          idOf={({ id }) => id}
-          hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
-          open={token}
-          hasCopy
-          columns={[
-            { head: 'Token', ...ID_COLUMN },
-            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'extra' },
-            ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
-          ]}
-        />
-      </div>
+      <Rows
+        caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
+        rows={tokens}
+        idOf={({ id }) => id}
+        hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
+        open={token}
+        hasCopy
+        columns={[
+          { head: 'Token', ...ID_COLUMN },
+          { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'extra' },
+          ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
+        ]}
+        isLoading={page.isLoading}
+      />
       <Turner
         screen="see-as"
         query={{ ...kept, token }}
@@ -130,10 +129,7 @@ function CountAll({ id }: { readonly id: string }) {
       {value.reach.map(({ source, priority, transform, tokens, capped }) => (
         <span class="count" key={`${priority} ${transform}`}>
           {source === 'rule' ? `rule ${priority}` : source === 'permission' ? 'plain' : ''} <Sees as={transform} />{' '}
-          <b>
-            {wholeNumber(tokens)}
-            {capped && '+'}
-          </b>
+          <b>{upTo(tokens, capped)}</b>
         </span>
       ))}
     </span>

@@ -1,14 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
-import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Draft } from '../parts/draft.tsx';
+import { Draft, useDraft } from '../parts/draft.tsx';
 import { JsonView } from '../parts/json-view.tsx';
 import { Wrong } from '../parts/pieces.tsx';
 import { toast } from '../parts/toast.tsx';
 import { go } from '../route.ts';
 import { loadMasked, sendText, tokenPath } from '../vault.ts';
-import { type DraftOutcome, outcomeOf } from './new-token-form.tsx';
 import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
 import { patchText } from './token-patch.ts';
@@ -40,19 +39,13 @@ interface ChangeOptions {
 
 function ChangeForm({ id, token, closed }: ChangeOptions) {
   const [start] = useState(() => draftOf(token));
-  const [draft, setDraft] = useState(start);
-  const [refused, setRefused] = useState<DraftOutcome>({ errors: {} });
+  const { draft, change, refused, send } = useDraft(() => start);
   const patch = patchText(start, draft);
 
   async function save() {
     const init = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } };
-    const outcome = await outcomeOf(sendText(tokenPath(id), patch, init)).catch((wrong) => ({
-      errors: {},
-      message: messageOf(wrong),
-    }));
-    if (!('text' in outcome)) return setRefused(outcome);
+    await sendText(tokenPath(id), patch, init);
     toast('Token changed');
-    reload();
     go(closed, 'replace');
   }
 
@@ -66,7 +59,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
       action="Save"
       closed={closed}
       isReady={patch !== '{}'}
-      onSubmit={save}
+      onSubmit={() => send(save)}
       previewTitle="Merge patch"
       preview={
         <>
@@ -75,17 +68,8 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
         </>
       }
     >
-      <Wrong>{refused.message}</Wrong>
-      <TokenFields
-        draft={draft}
-        errors={refused.errors}
-        change={(part) => {
-          setRefused({ errors: {} });
-          setDraft((before) => ({ ...before, ...part }));
-        }}
-        notes={NOTES}
-        hasDefaults={false}
-      />
+      <Wrong>{refused?.message}</Wrong>
+      <TokenFields draft={draft} errors={refused?.errors ?? {}} change={change} notes={NOTES} hasDefaults={false} />
     </Draft>
   );
 }

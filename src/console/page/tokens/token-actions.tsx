@@ -1,11 +1,9 @@
-import { useState } from 'preact/hooks';
 import type { TokenPermission } from '../../../contract/explanation.ts';
-import { useKeys } from '../keys.ts';
 import { reload } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Button } from '../parts/controls.tsx';
+import { KeyButton } from '../parts/controls.tsx';
 import { toast } from '../parts/toast.tsx';
-import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { ConfirmButton } from '../parts/typed-confirm.tsx';
 import { go } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -21,11 +19,7 @@ interface ActionsOptions {
 
 /** Shows the actions on a token. */
 export function TokenActions({ id, closed, change, allowed }: ActionsOptions) {
-  const [isDeleting, setDeleting] = useState(false);
   const may = (permission: TokenPermission) => allowed?.has(permission) ?? isHeld(permission);
-  const mayChange = may('token:update');
-  const edit = () => go(change);
-  useKeys(mayChange ? { e: edit } : {});
 
   async function remove() {
     await vault().deleteToken({ params: { id } });
@@ -36,26 +30,17 @@ export function TokenActions({ id, closed, change, allowed }: ActionsOptions) {
 
   return (
     <>
-      {mayChange && (
-        <Button onClick={edit}>
-          Edit <kbd>e</kbd>
-        </Button>
-      )}
+      {may('token:update') && <KeyButton name="Edit" shortcut="e" act={() => go(change)} />}
       {may('token:delete') && (
-        <Button class="danger" onClick={() => setDeleting(true)}>
-          Delete
-        </Button>
-      )}
-      {isDeleting && (
-        <TypedConfirm
+        <ConfirmButton
+          button={{ class: 'danger', children: 'Delete' }}
           action="Delete the token"
           word={id}
           command={{ operation: 'deleteToken', params: { id } }}
           onConfirm={remove}
-          onClose={() => setDeleting(false)}
         >
           <p>The data cannot be restored. A backup may still contain it.</p>
-        </TypedConfirm>
+        </ConfirmButton>
       )}
       <AsCommand of={{ operation: 'getToken', params: { id }, query: { transform: 'mask' } }} />
     </>

@@ -1,6 +1,6 @@
 import type { Token } from '../../../client/create-client.ts';
 import type { ShownCall } from '../parts/command-of.ts';
-import { wholeNumber } from '../parts/numbers.ts';
+import { upTo } from '../parts/numbers.ts';
 import { PAGE_SIZE } from '../parts/turner.tsx';
 import { vault } from '../vault.ts';
 import type { ParsedFilter } from './filter.ts';
@@ -38,7 +38,7 @@ export async function askTotal({ list, text }: ParsedFilter, signal: AbortSignal
     list === undefined
       ? await vault().searchTokens({ body: { query: text, ...one }, signal })
       : await vault().listTokens({ query: { ...list, ...one }, signal });
-  return `${wholeNumber(pagination.total_items)}${pagination.total_items_capped ? '+' : ''}`;
+  return upTo(pagination.total_items, pagination.total_items_capped);
 }
 
 /** Returns the call that lists the tokens of a filter, for its command. */

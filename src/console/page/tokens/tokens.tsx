@@ -1,8 +1,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
-import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
-import { Button } from '../parts/controls.tsx';
+import { KeyButton } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Wrong } from '../parts/pieces.tsx';
@@ -28,9 +27,6 @@ export function Tokens() {
   const text = queryAt(route.value.query);
   const here = { q, find, order, start, at, token } as const;
   const create = () => go(address('tokens', { ...here, draft: 'new' }));
-  const mayCreate = isHeld('token:create');
-  const isList = draft === undefined;
-  useKeys(mayCreate && isList ? { n: create } : {});
   if (draft === 'new') return <NewTokenForm closed={address('tokens', here)} />;
   if (draft === 'change' && token !== undefined) return <ChangeToken id={token} closed={address('tokens', here)} />;
   return (
@@ -39,11 +35,7 @@ export function Tokens() {
         <header>
           <h1>Tokens</h1>
           <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, order, token })} />
-          {mayCreate && (
-            <Button onClick={create}>
-              New token <kbd>n</kbd>
-            </Button>
-          )}
+          {isHeld('token:create') && <KeyButton name="New token" shortcut="n" act={create} />}
         </header>
         <TypeCounts q={text} />
         <Filtered text={text}>{(filter) => <TokenList filter={filter} here={here} />}</Filtered>
@@ -82,31 +74,30 @@ function TokenList({ filter, here }: ListOptions) {
   return (
     <>
       <Wrong>{page.error}</Wrong>
-      <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
-        <Rows
-          caption={`Tokens, ${order ?? 'newest'} first`}
-          rows={tokens}
-          idOf={({ id }) => id}
-          hrefOf={({ id }) => address('tokens', { ...here, at: at === 0 ? undefined : here.at, token: id })}
-          open={token}
-          hasCopy
-          selection={{ ids: selected, set: select }}
-          columns={[
-            { head: 'Id', ...ID_COLUMN },
-            { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
-            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
-            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'less' },
-            { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
-            timeColumn(
-              <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />,
-              ({ created_at }: Token) => created_at,
-              'less',
-            ),
-            timeColumn('Changed', ({ modified_at }: Token) => modified_at, 'widest'),
-            timeColumn('Expires', ({ expires_at }: Token) => expires_at, 'wide'),
-          ]}
-        />
-      </div>
+      <Rows
+        caption={`Tokens, ${order ?? 'newest'} first`}
+        rows={tokens}
+        idOf={({ id }) => id}
+        hrefOf={({ id }) => address('tokens', { ...here, at: at === 0 ? undefined : here.at, token: id })}
+        open={token}
+        hasCopy
+        selection={{ ids: selected, set: select }}
+        columns={[
+          { head: 'Id', ...ID_COLUMN },
+          { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
+          { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
+          { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'less' },
+          { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
+          timeColumn(
+            <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />,
+            ({ created_at }: Token) => created_at,
+            'less',
+          ),
+          timeColumn('Changed', ({ modified_at }: Token) => modified_at, 'widest'),
+          timeColumn('Expires', ({ expires_at }: Token) => expires_at, 'wide'),
+        ]}
+        isLoading={page.isLoading}
+      />
       <SelectedTokens ids={selected} set={select} />
       <Turner
         screen="tokens"
