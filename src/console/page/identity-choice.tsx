@@ -54,7 +54,7 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
         <Form onSend={add}>
           <label>
             API key
-            <input ref={field} name="key" type="password" autocomplete="off" spellcheck={false} required />
+            <input ref={field} name="key" type="password" required />
           </label>
           <button type="submit">Use this key</button>
           <Wrong>{wrong}</Wrong>

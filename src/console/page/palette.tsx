@@ -74,8 +74,6 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
           aria-autocomplete="list"
           aria-activedescendant={`found-${at}`}
           placeholder="a screen, an application, a command or the id of a token"
-          autocomplete="off"
-          spellcheck={false}
           value={typed}
           onInput={({ currentTarget: { value } }) => {
             setTyped(value);

@@ -37,8 +37,6 @@ export function Conditions({ name, of, onChange }: ConditionsOptions) {
             aria-label="value"
             list={condition.attribute === 'container' ? CONTAINERS_LIST : ''}
             value={condition.value}
-            autocomplete="off"
-            spellcheck={false}
             onInput={({ currentTarget: { value } }) => change(at, { value })}
           />
           <Button

@@ -69,8 +69,6 @@ export function RuleEditor(options: RuleEditorOptions) {
               list={CONTAINERS_LIST}
               value={container}
               placeholder="/pci/"
-              autocomplete="off"
-              spellcheck={false}
               aria-invalid={errors.length > 0}
               aria-describedby={`${name}-errors`}
               onInput={({ currentTarget: { value } }) => onChange({ ...rule, container: value })}
@@ -90,8 +88,6 @@ export function RuleEditor(options: RuleEditorOptions) {
           <input
             name={`${name}-description`}
             value={description}
-            autocomplete="off"
-            spellcheck={false}
             onInput={({ currentTarget: { value } }) => onChange({ ...rule, description: value })}
           />
         </label>

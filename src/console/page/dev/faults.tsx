@@ -47,7 +47,7 @@ export function Faults() {
         {faults.value !== undefined && data.length === 0 && <li class="none">none</li>}
       </ul>
       <Form class="buttons" onSend={add}>
-        <input name="request" required defaultValue="POST /tokens" spellcheck={false} aria-label="Method and path" />
+        <input name="request" required defaultValue="POST /tokens" aria-label="Method and path" />
         <Select name="kind" aria-label="Effect" options={Object.keys(KINDS)} />
         <input name="times" type="number" min="1" defaultValue="1" required aria-label="Times" title="Times" />
         <input name="delay" type="number" min="0" placeholder="ms" aria-label="Delay in ms" title="Delay in ms" />

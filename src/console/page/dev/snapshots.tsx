@@ -64,8 +64,6 @@ export function Snapshots() {
             pattern="[a-z0-9_\-]{1,64}"
             title="lower-case letters, digits, - and _"
             placeholder="before-run"
-            autocomplete="off"
-            spellcheck={false}
             aria-label="Name of the snapshot"
             value={typed}
             onInput={({ currentTarget: { value } }) => setTyped(value)}

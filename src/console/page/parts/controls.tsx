@@ -26,10 +26,11 @@ export function KeyButton({ name, shortcut, act, disabled }: KeyButtonOptions) {
 
 type FormOptions = JSX.IntrinsicElements['form'] & { readonly onSend: (form: HTMLFormElement) => void };
 
-/** Shows a form that `onSend` sends instead of the browser. */
+/** Shows a form that `onSend` sends instead of the browser, which stores none of its values. */
 export function Form({ onSend, ...more }: FormOptions) {
   return (
     <form
+      autocomplete="off"
       {...more}
       onSubmit={(event) => {
         event.preventDefault();

@@ -45,8 +45,6 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }:
           aria-label="Filter"
           aria-expanded={offers.isOpen}
           placeholder={hint}
-          autocomplete="off"
-          spellcheck={false}
           value={value}
           onInput={({ currentTarget: { value, selectionStart } }) =>
             offers.onType(value, selectionStart ?? value.length)

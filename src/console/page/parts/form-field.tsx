@@ -45,7 +45,7 @@ export function FormField<Value extends string = string>({
   const described = { id, name, value, 'aria-describedby': `${id}-errors ${id}-note` };
   const control = {
     ...more,
-    ...{ ...described, autocomplete: 'off', spellcheck: false, list, placeholder },
+    ...{ ...described, list, placeholder },
     class: isCode ? 'code' : undefined,
     'aria-invalid': errors.length > 0,
     onInput: ({ currentTarget: { value: text, selectionStart } }: JSX.TargetedInputEvent<HTMLTextAreaElement>) =>

@@ -1,7 +1,8 @@
 import type { TokenType } from '../../../client/create-client.ts';
-import { parseQuery, type Query, QueryError } from '../../../core/search/parse-query.ts';
+import type { Query } from '../../../core/search/parse-query.ts';
 import { forgetMatch } from '../parts/forget-match.ts';
 import { session } from '../session.ts';
+import { parsed } from './days-in-query.ts';
 
 /** The parameters of a list that filter tokens. Values of one parameter are alternatives; all parameters must match. */
 export interface ListFilters {
@@ -21,19 +22,13 @@ export interface ParsedFilter {
   readonly hasData: boolean;
 }
 
-/** Parses a query. Returns an error message for an invalid one. */
+/** Parses a filter. Returns an error message for an invalid one. */
 export function parseFilter(text: string): ParsedFilter | string {
   if (text === '') return { text, list: {}, hasData: false };
-  try {
-    const query = parseQuery(text);
-    const list = listOf(query);
-    return { text, hasData: isOfData(query), ...(list && { list }) };
-  } catch (error) {
-    if (error instanceof QueryError) return error.message;
-    throw error;
-  } finally {
-    forgetMatch();
-  }
+  const query = parsed(text);
+  if (typeof query === 'string') return query;
+  const list = listOf(query);
+  return { text, hasData: isOfData(query), ...(list && { list }) };
 }
 
 const isOfData = (query: Query): boolean =>

@@ -44,7 +44,6 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
             aria-label="Find an application"
             placeholder={`find among ${seen.length} applications`}
             autocomplete="off"
-            spellcheck={false}
             value={typed}
             onInput={({ currentTarget: { value: next } }) => setTyped(next)}
           />
