@@ -10,17 +10,15 @@ import { grantsOf } from '../applications.ts';
 import { showNewKey } from '../new-key.tsx';
 import { AsCommand } from '../parts/as-command.tsx';
 import { Check } from '../parts/controls.tsx';
-import { useDebounced } from '../parts/debounced.ts';
-import { Draft, useDraft } from '../parts/draft.tsx';
+import { Draft, useDebounced, useDraft } from '../parts/draft.tsx';
 import { errorsAt, FieldErrors, FormField } from '../parts/form-field.tsx';
-import { Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
+import { toast, Wrong } from '../parts/pieces.tsx';
 import { address, go } from '../route.ts';
 import { vault } from '../vault.ts';
 import { ChangedTokens, useNewestTokens } from './changed-tokens.tsx';
 import { applicationDraft, asType, bodyOf, type DraftState, grantedBy, permissionsOf } from './draft-application.ts';
-import { KnownContainers } from './known-containers.tsx';
 import { ReachTable, useReach } from './reach.tsx';
+import { KnownContainers } from './rule-editor.tsx';
 import { RulesEditor } from './rules-editor.tsx';
 
 interface FormOptions {

@@ -2,8 +2,7 @@ import type { Application, ApplicationKey } from '../../../client/create-client.
 import { reload, useAction, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
 import { Button } from '../parts/controls.tsx';
-import { Time, TimeAfter, Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
+import { Time, TimeAfter, toast, Wrong } from '../parts/pieces.tsx';
 import { ConfirmButton } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';

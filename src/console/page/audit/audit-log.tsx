@@ -7,8 +7,7 @@ import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { EntryPane } from './entry-pane.tsx';
 import { useLiveLog } from './live-log.ts';
-import { eventsOf, type LogEvent } from './log-events.ts';
-import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
+import { eventsOf, isFiltered, type LogEvent, type LogFilter, logQuery } from './log-entries.ts';
 import { LogFilters } from './log-filters.tsx';
 import { LogRows } from './log-rows.tsx';
 

@@ -1,11 +1,10 @@
 import { AsCommand } from '../parts/as-command.tsx';
-import { JsonView } from '../parts/json-view.tsx';
+import { JsonView } from '../parts/json.tsx';
 import { counted } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
 import { Facts, When } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
-import type { LogEvent } from './log-events.ts';
-import type { LogFilter } from './log-filter.ts';
+import type { LogEvent, LogFilter } from './log-entries.ts';
 import { Actor, Result } from './log-rows.tsx';
 
 interface EntryPaneOptions {

@@ -1,13 +1,11 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
-import { holderRun } from '../holder.ts';
-import { Check, Select } from '../parts/controls.tsx';
-import { DateField } from '../parts/date-field.tsx';
+import { Check, DateField, Select } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
-import { HolderCommand } from '../parts/holder-command.tsx';
+import { HolderCommand, holderRun } from '../parts/holder-command.tsx';
 import { exactTime, wholeNumber } from '../parts/numbers.ts';
 import { address, go } from '../route.ts';
 import { aboutSession } from '../session.ts';
-import type { LogFilter } from './log-filter.ts';
+import type { LogFilter } from './log-entries.ts';
 
 /** The output of `vault audit verify`. */
 interface Verified {

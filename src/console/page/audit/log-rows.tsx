@@ -2,7 +2,7 @@ import { counted, exactTime } from '../parts/numbers.ts';
 import { briefTime, ExactTime } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { TokenId } from '../parts/token-id.tsx';
-import type { LogEvent, LogRow } from './log-events.ts';
+import type { LogEvent, LogRow } from './log-entries.ts';
 
 interface LogRowsOptions extends Pick<Parameters<typeof Rows>[0], 'open' | 'isLoading' | 'children'> {
   readonly events: readonly LogEvent[];

@@ -1,7 +1,7 @@
 import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { useApplications } from '../applications.ts';
-import type { LogRow } from '../audit/log-events.ts';
+import type { LogRow } from '../audit/log-entries.ts';
 import { useLoaded } from '../loaded.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';

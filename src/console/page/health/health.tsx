@@ -1,7 +1,6 @@
-import { holderRun } from '../holder.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { HolderCommand } from '../parts/holder-command.tsx';
+import { HolderCommand, holderRun } from '../parts/holder-command.tsx';
 import { counted, wholeNumber } from '../parts/numbers.ts';
 import { Facts, Wrong } from '../parts/pieces.tsx';
 import { aboutSession, ask, hasFile, isHeld, send } from '../session.ts';

@@ -5,7 +5,7 @@ import { messageOf } from '../loaded.ts';
 import { go } from '../route.ts';
 import { Form } from './controls.tsx';
 import { type Offered, useOffers } from './offers.tsx';
-import { toast } from './toast.tsx';
+import { toast } from './pieces.tsx';
 
 interface FilterOptions {
   readonly text: string;

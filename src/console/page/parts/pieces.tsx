@@ -1,10 +1,11 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import type { AccessRule } from '../../../client/create-client.ts';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
 import { outage } from '../outage.ts';
 import { Button } from './controls.tsx';
 import { exactTime, relativeTime, shortTime } from './numbers.ts';
-import { toast } from './toast.tsx';
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
 export function Time({ at }: { readonly at: string | undefined }) {
@@ -121,4 +122,37 @@ export function Wrong({ children }: { readonly children: ComponentChildren }) {
       {children}
     </p>
   ) : null;
+}
+
+/** Shows a rule in one line: its containers or conditions, its transform and its description. */
+export function RuleText({
+  rule: { container, conditions = [], transform, description },
+}: {
+  readonly rule: AccessRule;
+}) {
+  const where = container ?? conditions.map((each) => `${each.attribute} ${each.operator} ${each.value}`).join(' and ');
+  return (
+    <>
+      <code>{where}</code> <Sees as={transform} /> <i>{description}</i>
+    </>
+  );
+}
+
+const SHOWN_MS = 3_000;
+const text = signal('');
+let timer = 0;
+
+/** Shows a short note for three seconds. */
+export function toast(note: string): void {
+  text.value = note;
+  clearTimeout(timer);
+  timer = setTimeout(() => (text.value = ''), SHOWN_MS);
+}
+
+export function Toast() {
+  return (
+    <p class="toast" role="status">
+      {text.value}
+    </p>
+  );
 }

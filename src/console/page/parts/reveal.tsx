@@ -5,9 +5,8 @@ import { aboutSession } from '../session.ts';
 import { loadAs } from '../vault.ts';
 import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
-import { jsonNodes, memberText } from './json-nodes.ts';
-import { Wrong } from './pieces.tsx';
-import { toast } from './toast.tsx';
+import { jsonNodes, memberText } from './json.tsx';
+import { toast, Wrong } from './pieces.tsx';
 
 /** How long plaintext is shown or stays in the clipboard, in seconds. */
 const SECONDS = 30;

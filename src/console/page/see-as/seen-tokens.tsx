@@ -11,9 +11,8 @@ import { type Column, Rows } from '../parts/rows.tsx';
 import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address } from '../route.ts';
-import type { ParsedFilter } from '../tokens/filter.ts';
+import { askPage, askTotal, type ParsedFilter } from '../tokens/filter.ts';
 import { NoTokens } from '../tokens/no-tokens.tsx';
-import { askPage, askTotal } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
 const OUTCOMES = ['reveal', 'mask', 'redact', 'nothing'] as const;

@@ -4,17 +4,15 @@ import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { memberText } from '../parts/json-nodes.ts';
-import { JsonView } from '../parts/json-view.tsx';
+import { JsonView, memberText } from '../parts/json.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { Sees, Wrong } from '../parts/pieces.tsx';
+import { RuleText, Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
-import { RuleText } from '../parts/rule-text.tsx';
 import { Table } from '../parts/table.tsx';
 import { address } from '../route.ts';
 import { useOwnAccess } from '../tokens/own-access.tsx';
+import { becauseOf } from '../tokens/seen-by.tsx';
 import { loadMasked } from '../vault.ts';
-import { becauseOf } from './because-of.ts';
 
 const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
 

@@ -3,14 +3,12 @@ import type { Token } from '../../../client/create-client.ts';
 import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { Draft, useDraft } from '../parts/draft.tsx';
-import { JsonView } from '../parts/json-view.tsx';
-import { Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
+import { JsonView } from '../parts/json.tsx';
+import { toast, Wrong } from '../parts/pieces.tsx';
 import { go } from '../route.ts';
 import { loadMasked, sendText, tokenPath } from '../vault.ts';
-import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
+import { EMPTY_DRAFT, patchText, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
-import { patchText } from './token-patch.ts';
 
 const KEPT = 'Leave empty to keep it; null removes it. This form cannot show the current value.';
 

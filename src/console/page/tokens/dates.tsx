@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { RangeField } from '../../../core/search/parse-query.ts';
-import { Form, Select } from '../parts/controls.tsx';
-import { DateField } from '../parts/date-field.tsx';
+import { DateField, Form, Select } from '../parts/controls.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { exactTime } from '../parts/numbers.ts';
 import { daysIn, NO_DAYS, withDays } from './days-in-query.ts';

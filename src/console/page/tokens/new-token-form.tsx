@@ -1,16 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type TokenType, VaultError } from '../../../client/create-client.ts';
-import { TOKEN_TYPES } from '../../../contract/token-types.ts';
+import { type MemberRule, TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
 import { useLoaded } from '../loaded.ts';
-import { useDebounced } from '../parts/debounced.ts';
-import { Draft, type Refusal, refusalOf, useDraft } from '../parts/draft.tsx';
+import { Draft, type Refusal, refusalOf, useDebounced, useDraft } from '../parts/draft.tsx';
 import { forgetMatch } from '../parts/forget-match.ts';
 import { FormField } from '../parts/form-field.tsx';
-import { Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
+import { toast, Wrong } from '../parts/pieces.tsx';
 import { address, go } from '../route.ts';
 import { sendText } from '../vault.ts';
-import { DataFields } from './data-fields.tsx';
 import { PreviewPane } from './preview-pane.tsx';
 import { createText, EMPTY_DRAFT } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
@@ -92,5 +89,60 @@ async function previewOf(body: string, signal: AbortSignal): Promise<{ text?: st
     return { refused: refusalOf(error) };
   } finally {
     forgetMatch();
+  }
+}
+
+interface DataFieldsOptions {
+  readonly type: TokenType;
+  /** The data as JSON text. */
+  readonly data: string;
+  readonly onInput: (data: string) => void;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * Shows a field for each member of a card or bank account, beside the JSON that they make. Shows nothing for other types
+ * and for JSON that is no such object.
+ */
+export function DataFields({ type, data, onInput }: DataFieldsOptions) {
+  const { data: rule }: TokenTypeRow = TOKEN_TYPES[type];
+  const members = membersOf(data);
+  if (rule.kind !== 'object' || members === undefined) return null;
+  const rules = Object.entries(rule.members);
+
+  function set(name: string, each: MemberRule, text: string) {
+    const value = each.kind === 'number' && /^\d+$/.test(text) ? Number(text) : text;
+    const changed = { ...members, [name]: value };
+    const given = Object.entries(changed).filter(([, each]) => each !== '');
+    onInput(given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given)));
+  }
+
+  return (
+    <fieldset class="data-fields">
+      <legend>{type === 'bank' ? 'Bank account' : 'Card'}</legend>
+      {rules.map(([name, each]) => (
+        <FormField
+          key={name}
+          name={name}
+          label={name === 'cvc' ? 'CVC' : undefined}
+          value={String(members[name] ?? '')}
+          onInput={(text) => set(name, each, text)}
+          note={each.required ? 'required' : ''}
+          isCode
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+/** Returns the members of an object as JSON text; undefined for other text. */
+function membersOf(data: string): Members | undefined {
+  if (data.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,13 +1,16 @@
-import { useLoaded } from '../loaded.ts';
-import { JsonView } from '../parts/json-view.tsx';
+import type { TokenPermission } from '../../../contract/explanation.ts';
+import { reload, useLoaded } from '../loaded.ts';
+import { AsCommand } from '../parts/as-command.tsx';
+import { KeyButton } from '../parts/controls.tsx';
+import { JsonView } from '../parts/json.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CopyButton, When, Wrong } from '../parts/pieces.tsx';
-import { address } from '../route.ts';
+import { CopyButton, toast, When, Wrong } from '../parts/pieces.tsx';
+import { ConfirmButton } from '../parts/typed-confirm.tsx';
+import { address, go } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { loadMasked, vault } from '../vault.ts';
 import { OwnView, useOwnAccess } from './own-access.tsx';
 import { SeenBy } from './seen-by.tsx';
-import { TokenActions } from './token-actions.tsx';
 
 interface PaneOptions {
   readonly id: string;
@@ -72,5 +75,40 @@ function TokenLog({ id }: { readonly id: string }) {
         ))}
       </ul>
     </section>
+  );
+}
+
+interface ActionsOptions extends PaneOptions {
+  /** The permissions of the console's keys on the token; undefined while they are unknown. */
+  readonly allowed: ReadonlySet<string> | undefined;
+}
+
+/** Shows the actions on a token. */
+export function TokenActions({ id, closed, change, allowed }: ActionsOptions) {
+  const may = (permission: TokenPermission) => allowed?.has(permission) ?? isHeld(permission);
+
+  async function remove() {
+    await vault().deleteToken({ params: { id } });
+    toast('Token deleted');
+    reload();
+    go(closed, 'replace');
+  }
+
+  return (
+    <>
+      {may('token:update') && <KeyButton name="Edit" shortcut="e" act={() => go(change)} />}
+      {may('token:delete') && (
+        <ConfirmButton
+          button={{ class: 'danger', children: 'Delete' }}
+          action="Delete the token"
+          word={id}
+          command={{ operation: 'deleteToken', params: { id } }}
+          onConfirm={remove}
+        >
+          <p>The data cannot be restored. A backup may still contain it.</p>
+        </ConfirmButton>
+      )}
+      <AsCommand of={{ operation: 'getToken', params: { id }, query: { transform: 'mask' } }} />
+    </>
   );
 }

@@ -12,12 +12,11 @@ import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 import { ChangeToken } from './change-token.tsx';
-import { type ParsedFilter, queryAt } from './filter.ts';
+import { askPage, askTotal, listCommand, type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
 import { NoTokens } from './no-tokens.tsx';
 import { SelectedTokens } from './selected-tokens.tsx';
 import { Filtered, TokenFilterBar } from './token-filter.tsx';
-import { askPage, askTotal, listCommand } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
