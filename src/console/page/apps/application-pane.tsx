@@ -50,7 +50,7 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
         </>
       }
     >
-      <p class="summary">
+      <p class="summary soft">
         {type} · created <Time at={created_at} /> {creator !== undefined && `by ${creator.name}`}
         <TimeAfter what="changed" at={modified_at} />
         <TimeAfter what="ends" at={expires_at} />

@@ -45,7 +45,7 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
   const isUnknown = value === undefined || Object.keys(value.errors).length > 0;
   return (
     <span
-      class={isLoading ? 'reached loading' : 'reached'}
+      class={isLoading ? 'reached note loading' : 'reached note'}
       title={error ?? 'tokens that the rule governs for token:read'}
     >
       {isUnknown ? '…' : parts.length === 0 ? 'reads no tokens' : parts.map(countOf).join(' + ')}

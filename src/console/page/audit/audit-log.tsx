@@ -81,7 +81,7 @@ function Log({ filter, live, names }: LogOptions) {
           hrefOf={(id) => address('audit', { ...query, start, at: at === '0' ? undefined : at, entry: id })}
         >
           {page?.searchedTo !== undefined && (
-            <p class="searched">
+            <p class="searched soft">
               searched back to <Time at={page.searchedTo} />{' '}
               <a href={address('audit', { ...query, start: page.next, at: String(Number(at) + entries.length) })}>
                 further

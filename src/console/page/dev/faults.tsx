@@ -44,7 +44,7 @@ export function Faults() {
             <code>{fault.request}</code> {textOf(fault)}
           </li>
         ))}
-        {faults.value !== undefined && data.length === 0 && <li class="none">none</li>}
+        {faults.value !== undefined && data.length === 0 && <li class="soft">none</li>}
       </ul>
       <Form class="buttons" onSend={add}>
         <input name="request" required defaultValue="POST /tokens" aria-label="Method and path" />

@@ -54,7 +54,7 @@ export function Snapshots() {
             <Sure label="Delete" question={`Delete ${name}?`} act={() => remove(name)} />
           </li>
         ))}
-        {snapshots.value !== undefined && data.length === 0 && <li class="none">none</li>}
+        {snapshots.value !== undefined && data.length === 0 && <li class="soft">none</li>}
       </ul>
       <div class="buttons">
         <Form class="buttons" onSend={save}>

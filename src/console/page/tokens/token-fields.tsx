@@ -81,7 +81,7 @@ function ExpressionField(options: Parameters<typeof FormField>[0]) {
   const { known } = offers.found;
   return (
     <FormField {...options} onInput={offers.onType} control={offers.control}>
-      {known !== undefined && <p class="signature code">{FILTER_SIGNATURES[known]}</p>}
+      {known !== undefined && <p class="signature soft code">{FILTER_SIGNATURES[known]}</p>}
       {offers.list}
     </FormField>
   );
