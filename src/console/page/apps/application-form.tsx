@@ -23,13 +23,12 @@ import { RulesEditor } from './rules-editor.tsx';
 
 interface FormOptions {
   readonly all: readonly Application[];
-  readonly closed: string;
   /** The application to edit. Absent for a new application. */
   readonly of?: Application;
 }
 
 /** Edits a new or existing application, and previews the tokens that it would reach. */
-export function ApplicationForm({ all, closed, of }: FormOptions) {
+export function ApplicationForm({ all, of }: FormOptions) {
   const { draft, change, setDraft, refused, send } = useDraft(() => applicationDraft(of));
   const tokens = useNewestTokens();
   const { type } = draft;
@@ -51,7 +50,6 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
     <Draft
       title={of === undefined ? 'New application' : <>Edit {of.name}</>}
       action={of === undefined ? 'Create' : 'Save'}
-      closed={closed}
       isReady={draft.name !== ''}
       onSubmit={() => send(save)}
       previewTitle="Tokens it would reach"

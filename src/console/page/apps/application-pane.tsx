@@ -8,7 +8,7 @@ import { KeyButton } from '../parts/controls.tsx';
 import { Pane } from '../parts/pane.tsx';
 import { CopyButton, RuleText, Time, TimeAfter, toast } from '../parts/pieces.tsx';
 import { ConfirmButton } from '../parts/typed-confirm.tsx';
-import { address, go } from '../route.ts';
+import { address, go, here } from '../route.ts';
 import { aboutSession, isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 import { ApplicationKeys } from './application-keys.tsx';
@@ -17,25 +17,23 @@ import { Reached, useReach } from './reach.tsx';
 interface PaneOptions {
   readonly application: Application;
   readonly all: readonly Application[];
-  readonly closed: string;
-  readonly q: string;
 }
 
 /**
  * Shows an application with its rules in the order of priority, the tokens that each governs, and its plain
  * permissions.
  */
-export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
+export function ApplicationPane({ application, all }: PaneOptions) {
   const { id, name, type, permissions, rules, created_at, modified_at, expires_at } = application;
   const reach = useReach(type === 'management' ? undefined : { application_id: id });
   const creator = all.find((each) => each.id === application.created_by);
   const mayChange = isHeld('application:update');
-  const edit = () => go(address('applications', { q, app: id, draft: 'edit' }));
+  const edit = () => go(here({ draft: 'edit' }));
   return (
     <Pane
       title={name}
       subject={id}
-      closed={closed}
+      closed={here({ app: undefined })}
       actions={
         <>
           {mayChange && <KeyButton name="Edit" shortcut="e" act={edit} />}
@@ -44,8 +42,8 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
               See as
             </a>
           )}
-          {mayChange && <EndKey how="regenerate" {...{ application, all, closed }} />}
-          {isHeld('application:delete') && <EndKey how="delete" {...{ application, all, closed }} />}
+          {mayChange && <EndKey how="regenerate" {...{ application, all }} />}
+          {isHeld('application:delete') && <EndKey how="delete" {...{ application, all }} />}
           <AsCommand of={{ operation: 'getApplication', params: { id } }} />
         </>
       }
@@ -104,14 +102,14 @@ function PlainPermissions({ permissions }: { readonly permissions: readonly Perm
   );
 }
 
-interface EndKeyOptions extends Omit<PaneOptions, 'q'> {
+interface EndKeyOptions extends PaneOptions {
   readonly how: 'regenerate' | 'delete';
 }
 
 /**
  * Shows a button that asks for the application's name, then deletes it or replaces its keys. Both end its keys at once.
  */
-export function EndKey({ how, application, all, closed }: EndKeyOptions) {
+export function EndKey({ how, application, all }: EndKeyOptions) {
   const { id, name } = application;
   const isDelete = how === 'delete';
   const isOwn = aboutSession()?.identities.some((each) => each.id === id);
@@ -121,7 +119,7 @@ export function EndKey({ how, application, all, closed }: EndKeyOptions) {
     if (isDelete) {
       await vault().deleteApplication({ params: { id } });
       toast(`${name} deleted`);
-      go(closed, 'replace');
+      go(here({ app: undefined }), 'replace');
     } else showNewKey(await vault().regenerateApplicationKey({ params: { id } }));
     reload();
   }

@@ -6,12 +6,10 @@ import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { briefTime, Tags, Wrong } from '../parts/pieces.tsx';
 import { Rows, timeColumn } from '../parts/rows.tsx';
-import { address, go, route } from '../route.ts';
+import { go, here, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { ApplicationForm } from './application-form.tsx';
 import { ApplicationPane } from './application-pane.tsx';
-
-const NAME = 'applications';
 
 /** Shows the list of applications and beside it the open one, or a form instead of the list. */
 export function Applications() {
@@ -19,13 +17,12 @@ export function Applications() {
   const { q = '', app, draft } = route.value.query;
   const all = value ?? [];
   const open = all.find(({ id }) => id === app);
-  const closed = address(NAME, { q, app });
-  if (value !== undefined && draft === 'new') return <ApplicationForm all={all} closed={closed} />;
-  if (open !== undefined && draft === 'edit') return <ApplicationForm all={all} closed={closed} of={open} />;
+  if (value !== undefined && draft === 'new') return <ApplicationForm all={all} />;
+  if (open !== undefined && draft === 'edit') return <ApplicationForm all={all} of={open} />;
   return (
     <>
       <ApplicationList all={all} isLoaded={value !== undefined} error={error} q={q} app={app} />
-      {open !== undefined && <ApplicationPane application={open} all={all} closed={address(NAME, { q })} q={q} />}
+      {open !== undefined && <ApplicationPane application={open} all={all} />}
     </>
   );
 }
@@ -41,12 +38,12 @@ interface ListOptions {
 function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
   const shown = all.filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
   const mayCreate = isHeld('application:create');
-  const create = () => go(address(NAME, { q, app, draft: 'new' }));
+  const create = () => go(here({ draft: 'new' }));
   return (
     <div class="list">
       <header>
         <h1>Applications</h1>
-        <FilterBar text={q} hint="name or id" apply={(typed) => address(NAME, { app, q: typed })} />
+        <FilterBar text={q} hint="name or id" apply={(typed) => here({ q: typed })} />
         {mayCreate && <KeyButton name="New" shortcut="n" act={create} />}
       </header>
       <Wrong>{error}</Wrong>
@@ -55,7 +52,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
           <p>{all.length === 0 ? 'There are no applications yet.' : 'No application has this name or id.'}</p>
           <p class="buttons">
             {q !== '' && (
-              <a class="button" href={address(NAME, { app })}>
+              <a class="button" href={here({ q: undefined })}>
                 Show all applications
               </a>
             )}
@@ -71,7 +68,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         caption="Applications, newest first"
         rows={shown}
         idOf={({ id }) => id}
-        hrefOf={({ id }) => address(NAME, { q, app: id })}
+        hrefOf={({ id }) => here({ app: id })}
         open={app}
         columns={[
           { head: 'Name', show: ({ name }) => name, titleOf: ({ name }) => name },

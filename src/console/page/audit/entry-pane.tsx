@@ -3,7 +3,7 @@ import { JsonView } from '../parts/json.tsx';
 import { counted } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
 import { Facts, When } from '../parts/pieces.tsx';
-import { address } from '../route.ts';
+import { address, here } from '../route.ts';
 import type { LogEvent, LogFilter } from './log-entries.ts';
 import { Actor, Result } from './log-rows.tsx';
 
@@ -11,11 +11,10 @@ interface EntryPaneOptions {
   readonly event: LogEvent;
   /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
-  readonly closed: string;
 }
 
 /** Shows a call: its caller, its result, and links to its records. */
-export function EntryPane({ event, names, closed }: EntryPaneOptions) {
+export function EntryPane({ event, names }: EntryPaneOptions) {
   const { position, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
   const { id: _first, entity_id: _one, ...more } = rest;
   const [entity] = entities;
@@ -59,7 +58,7 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
     <Pane
       title={message.replace(/\.$/, '')}
       subject={position}
-      closed={closed}
+      closed={here({ entry: undefined })}
       actions={entity !== undefined && <AsCommand of={{ operation: 'listLogs', query: { entity_id: entity } }} />}
     >
       <Facts of={facts} />

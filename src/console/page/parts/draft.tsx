@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { VaultError } from '../../../client/create-client.ts';
 import { useKeys } from '../keys.ts';
 import { messageOf, reload } from '../loaded.ts';
-import { go } from '../route.ts';
+import { go, here } from '../route.ts';
 import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
 import type { Errors } from './form-field.tsx';
@@ -47,8 +47,6 @@ export function useDraft<T>(start: () => T) {
 interface DraftOptions {
   readonly title: ComponentChildren;
   readonly action: string;
-  /** The address to go to on Cancel. */
-  readonly closed: string;
   readonly isReady: boolean;
   readonly onSubmit: () => Promise<void>;
   readonly previewTitle: ComponentChildren;
@@ -57,7 +55,7 @@ interface DraftOptions {
 }
 
 /** Shows a form in place of the list, with a preview beside it. Ctrl Enter submits it. */
-export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, preview, children }: DraftOptions) {
+export function Draft({ title, action, isReady, onSubmit, previewTitle, preview, children }: DraftOptions) {
   const form = useRef<HTMLFormElement>(null);
   const [isSending, setSending] = useState(false);
   const isOff = !isReady || isSending;
@@ -77,7 +75,7 @@ export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, 
         <header>
           <h1>{title}</h1>
           <span class="buttons">
-            <Button onClick={() => go(closed)}>Cancel</Button>
+            <Button onClick={() => go(here({ draft: undefined }))}>Cancel</Button>
             <button type="submit" class="main" disabled={isOff}>
               {action} <kbd>Ctrl Enter</kbd>
             </button>

@@ -10,7 +10,7 @@ import { Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
 import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
-import { address } from '../route.ts';
+import { here, route } from '../route.ts';
 import { askPage, askTotal, type ParsedFilter } from '../tokens/filter.ts';
 import { NoTokens } from '../tokens/no-tokens.tsx';
 import { vault } from '../vault.ts';
@@ -20,25 +20,19 @@ type Outcome = (typeof OUTCOMES)[number];
 
 interface SeenOptions {
   readonly application: Application;
-  /** The further applications to compare, and below their ids as in the address. */
+  /** The further applications to compare. */
   readonly others: readonly Application[];
-  readonly compared: string | undefined;
   readonly all: readonly Application[];
   readonly filter: ParsedFilter;
-  /** The filter in the address. */
-  readonly kept: Readonly<Record<'q' | 'find', string | undefined>>;
-  readonly start: string | undefined;
-  readonly at: number;
-  readonly token: string | undefined;
 }
 
 /** Shows a page of tokens with the transform of the application, and one column for each further application. */
-export function SeenTokens({ application, others, compared, all, filter, start, at, token, ...options }: SeenOptions) {
+export function SeenTokens({ application, others, all, filter }: SeenOptions) {
+  const { start, token } = route.value.query;
   const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, { start }, signal));
   const total = useLoaded(filter.text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   const seesOf = askerOf(application, all);
-  const kept = { ...options.kept, app: application.id, with: compared };
   return (
     <>
       <div class="counts">
@@ -51,14 +45,12 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
         <CountAll id={application.id} />
       </div>
       <Wrong>{page.error}</Wrong>
-      {page.value !== undefined && tokens.length === 0 && (
-        <NoTokens filter={filter} all={address('see-as', { app: application.id, with: compared })} />
-      )}
+      {page.value !== undefined && tokens.length === 0 && <NoTokens filter={filter} />}
       <Rows
         caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
         rows={tokens}
         idOf={({ id }) => id}
-        hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
+        hrefOf={({ id }) => here({ token: id })}
         open={token}
         hasCopy
         columns={[
@@ -69,9 +61,7 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
         isLoading={page.isLoading}
       />
       <Turner
-        screen="see-as"
-        query={{ ...kept, token }}
-        {...{ at, start, next }}
+        next={next}
         shown={tokens.length}
         total={total.value}
         isLoading={page.isLoading}

@@ -5,7 +5,7 @@ import { AsCommand } from '../parts/as-command.tsx';
 import { Draft, useDraft } from '../parts/draft.tsx';
 import { JsonView } from '../parts/json.tsx';
 import { toast, Wrong } from '../parts/pieces.tsx';
-import { go } from '../route.ts';
+import { go, here } from '../route.ts';
 import { loadMasked, sendText, tokenPath } from '../vault.ts';
 import { EMPTY_DRAFT, patchText, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
@@ -23,19 +23,18 @@ const NOTES = {
 };
 
 /** Shows a form that changes a token by a merge patch, and shows the patch before it is sent. */
-export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
+export function ChangeToken({ id }: { readonly id: string }) {
   const { value, error } = useLoaded(id, (signal) => loadMasked(id, signal));
   if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;
-  return <ChangeForm key={id} id={id} token={JSON.parse(value)} closed={closed} />;
+  return <ChangeForm key={id} id={id} token={JSON.parse(value)} />;
 }
 
 interface ChangeOptions {
   readonly id: string;
   readonly token: Token;
-  readonly closed: string;
 }
 
-function ChangeForm({ id, token, closed }: ChangeOptions) {
+function ChangeForm({ id, token }: ChangeOptions) {
   const [start] = useState(() => draftOf(token));
   const { draft, change, refused, send } = useDraft(() => start);
   const patch = patchText(start, draft);
@@ -44,7 +43,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
     const init = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } };
     await sendText(tokenPath(id), patch, init);
     toast('Token changed');
-    go(closed, 'replace');
+    go(here({ draft: undefined }), 'replace');
   }
 
   return (
@@ -55,7 +54,6 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
         </>
       }
       action="Save"
-      closed={closed}
       isReady={patch !== '{}'}
       onSubmit={() => send(save)}
       previewTitle="Merge patch"

@@ -98,6 +98,9 @@ function quoted(word: string): string {
 const kept = new Map<string, string>();
 session.subscribe(({ kind }) => kind === 'locked' && kept.clear());
 
+/** The members of an address without a query. */
+export const NO_FILTER = { q: undefined, find: undefined };
+
 /** Returns the part of an address that stands for a query. */
 export function addressOf(query: string): { readonly q?: string; readonly find?: string } {
   const filter = parseFilter(query);

@@ -24,7 +24,7 @@ const NOTES = {
 };
 
 /** Shows a form for a new token, with a preview. The typed text exists only in this form. */
-export function NewTokenForm({ closed }: { readonly closed: string }) {
+export function NewTokenForm() {
   const { draft, change, refused, send } = useDraft(() => EMPTY_DRAFT);
   const valid = useRef('');
   const body = createText(draft);
@@ -47,7 +47,6 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
     <Draft
       title="New token"
       action="Create"
-      closed={closed}
       isReady={!isBlank && (isValid || !isSettled)}
       onSubmit={() => send(create)}
       previewTitle={
