@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useKeys } from '../keys.ts';
 import { useAction } from '../loaded.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall, ShownCommand } from './command-of.ts';
@@ -44,7 +43,6 @@ function Confirm({
   const [typed, setTyped] = useState('');
   const { act, error } = useAction();
   const close = () => dialog.current?.close();
-  useKeys({ Escape: close });
   // Open before the next key press, which would otherwise reach the page behind.
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
