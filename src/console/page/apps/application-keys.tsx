@@ -1,9 +1,9 @@
 import type { Application, ApplicationKey } from '../../../client/create-client.ts';
 import { reload, useAction, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
+import { ConfirmButton } from '../parts/confirm-button.tsx';
 import { Button } from '../parts/controls.tsx';
 import { Time, TimeAfter, toast, Wrong } from '../parts/pieces.tsx';
-import { ConfirmButton } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 

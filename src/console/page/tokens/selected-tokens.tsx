@@ -1,11 +1,11 @@
 import { shellWord } from '../../../client/shell-word.ts';
 import { messageOf, reload } from '../loaded.ts';
+import { ConfirmButton } from '../parts/confirm-button.tsx';
 import { Button } from '../parts/controls.tsx';
 import { memberText } from '../parts/json.tsx';
 import { counted } from '../parts/numbers.ts';
 import { toast } from '../parts/pieces.tsx';
 import type { Selection } from '../parts/rows.tsx';
-import { ConfirmButton } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
 import { loadText, vault } from '../vault.ts';
 

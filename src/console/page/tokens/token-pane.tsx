@@ -1,11 +1,11 @@
 import type { TokenPermission } from '../../../contract/explanation.ts';
 import { reload, useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
+import { ConfirmButton } from '../parts/confirm-button.tsx';
 import { KeyButton } from '../parts/controls.tsx';
 import { JsonView } from '../parts/json.tsx';
 import { Pane } from '../parts/pane.tsx';
 import { CopyButton, toast, When, Wrong } from '../parts/pieces.tsx';
-import { ConfirmButton } from '../parts/typed-confirm.tsx';
 import { address, go, here } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { loadMasked, vault } from '../vault.ts';
