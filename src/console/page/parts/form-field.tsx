@@ -14,6 +14,7 @@ interface FieldOptions<Value extends string> {
   /** The number of lines of a text area. Absent for a single-line input. */
   readonly rows?: number;
   readonly placeholder?: string | undefined;
+  /** With null, the field has no room for a note. */
   readonly note?: ComponentChildren;
   readonly errors?: readonly string[];
   /** The id of a datalist. */
@@ -61,9 +62,11 @@ export function FormField<Value extends string = string>({
       {rows !== undefined && <textarea {...control} rows={rows} />}
       {children}
       <FieldErrors id={`${id}-errors`} errors={errors} />
-      <p class="note" id={`${id}-note`}>
-        {note}
-      </p>
+      {note !== null && (
+        <p class="note" id={`${id}-note`}>
+          {note}
+        </p>
+      )}
     </div>
   );
 }

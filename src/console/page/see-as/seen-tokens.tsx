@@ -50,7 +50,7 @@ export function SeenTokens({ application, others, all, filter }: SeenOptions) {
         caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
         rows={tokens}
         idOf={({ id }) => id}
-        hrefOf={({ id }) => here({ token: id })}
+        hrefOf={({ id }) => here({ app: application.id, token: id })}
         open={token}
         hasCopy
         columns={[

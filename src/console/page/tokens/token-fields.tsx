@@ -50,6 +50,7 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
         value={draft.deduplicate_token}
         options={DEDUPLICATE}
         onInput={(deduplicate_token) => change({ deduplicate_token })}
+        note={null}
       />
     </>
   );
