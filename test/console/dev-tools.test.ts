@@ -301,7 +301,10 @@ describe('the screen', () => {
         return (below?.top ?? 999) - (above?.bottom ?? 0);
       });
     expect(Math.abs(await gap())).toBeLessThanOrEqual(2);
-    await page.evaluate(() => document.querySelector('.controls')?.append('x'.repeat(99)));
+    await page.evaluate(() => {
+      const wide = Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(99) });
+      document.querySelector('.controls')?.append(wide);
+    });
     expect(await page.evaluate(() => document.querySelector('.controls')?.scrollWidth ?? 0)).toBeGreaterThan(320);
     await page.setViewportSize({ width: 1280, height: 720 });
   });

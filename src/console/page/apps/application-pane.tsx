@@ -109,7 +109,7 @@ interface EndKeyOptions extends PaneOptions {
 /**
  * Shows a button that asks for the application's name, then deletes it or replaces its keys. Both end its keys at once.
  */
-export function EndKey({ how, application, all }: EndKeyOptions) {
+function EndKey({ how, application, all }: EndKeyOptions) {
   const { id, name } = application;
   const isDelete = how === 'delete';
   const isOwn = aboutSession()?.identities.some((each) => each.id === id);

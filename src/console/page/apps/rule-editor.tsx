@@ -117,7 +117,7 @@ interface ConditionsOptions {
 }
 
 /** Edits the conditions of an expiring application's rule, all of which must hold. */
-export function Conditions({ name, of, onChange }: ConditionsOptions) {
+function Conditions({ name, of, onChange }: ConditionsOptions) {
   const change = (at: number, part: Partial<Condition>) =>
     onChange(of.map((each, index) => (index === at ? { ...each, ...part } : each)));
   return (
@@ -162,7 +162,7 @@ export function Conditions({ name, of, onChange }: ConditionsOptions) {
   );
 }
 
-export const CONTAINERS_LIST = 'known-containers';
+const CONTAINERS_LIST = 'known-containers';
 
 interface KnownOptions {
   readonly all: readonly Application[];

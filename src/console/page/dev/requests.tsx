@@ -21,7 +21,7 @@ const RETRY_MS = 3_000;
 export const requests = signal<readonly DevRequestEntry[]>([]);
 
 /** Follows the requests of the daemon while the component is mounted and `isLive`. Returns an error message, if any. */
-export function useRequests(isLive: boolean): string | undefined {
+function useRequests(isLive: boolean): string | undefined {
   const [error, setError] = useState<string>();
   useEffect(() => {
     if (!isLive) return;

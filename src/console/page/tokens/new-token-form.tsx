@@ -104,7 +104,7 @@ type Members = Readonly<Record<string, unknown>>;
  * Shows a field for each member of a card or bank account, beside the JSON that they make. Shows nothing for other types
  * and for JSON that is no such object.
  */
-export function DataFields({ type, data, onInput }: DataFieldsOptions) {
+function DataFields({ type, data, onInput }: DataFieldsOptions) {
   const { data: rule }: TokenTypeRow = TOKEN_TYPES[type];
   const members = membersOf(data);
   if (rule.kind !== 'object' || members === undefined) return null;

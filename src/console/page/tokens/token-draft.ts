@@ -42,13 +42,13 @@ export function createText(draft: TokenDraft): string {
   return objectText([['type', JSON.stringify(draft.type)], ...memberTexts(draft)]);
 }
 
-export function memberTexts(draft: TokenDraft): readonly (readonly [string, string])[] {
+function memberTexts(draft: TokenDraft): readonly (readonly [string, string])[] {
   return (Object.keys(WRITTEN) as Member[]).flatMap((name) =>
     draft[name].trim() === '' ? [] : [[name, WRITTEN[name](draft[name], draft)] as const],
   );
 }
 
-export function objectText(members: readonly (readonly [string, string])[]): string {
+function objectText(members: readonly (readonly [string, string])[]): string {
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
@@ -82,7 +82,7 @@ const lines = (text: string): readonly string[] =>
     .filter(Boolean);
 
 /** Parses lines of `name=value`. */
-export function pairs(text: string): Readonly<Record<string, string>> {
+function pairs(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines(text).map((line) => {
       const [name = '', ...value] = line.split('=');

@@ -76,7 +76,7 @@ interface ActionsOptions {
 }
 
 /** Shows the actions on a token. */
-export function TokenActions({ id, allowed }: ActionsOptions) {
+function TokenActions({ id, allowed }: ActionsOptions) {
   const may = (permission: TokenPermission) => allowed?.has(permission) ?? isHeld(permission);
 
   async function remove() {
