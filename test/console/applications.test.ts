@@ -1,28 +1,16 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Application, createClient } from '../../src/client/create-client.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
-import {
-  type DevVault,
-  fill,
-  findBarriers,
-  findFaults,
-  heapOf,
-  launch,
-  openConsole,
-  rule,
-  startDev,
-} from './fixture.ts';
+import { fill, findBarriers, findFaults, heapOf, holdings, openConsole, rule, startBoth } from './fixture.ts';
 
 // Design of the console, §6.4 and checks 20 and 24.
 
-let browser: Browser;
-let vault: DevVault;
 let payments: Application;
 let receipts: Application;
 
+const { browser, vault } = await startBoth();
 beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
   await fill(vault, 120);
   payments = await create('payments', [rule(1, '/pci/test/', 'redact'), rule(4, '/pci/', 'reveal')], {
     can_create_expiring_applications: true,
@@ -43,10 +31,6 @@ beforeAll(async () => {
       ],
     },
   });
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
 });
 
 const create = (name: string, rules: never[], more = {}) =>
@@ -71,18 +55,6 @@ const reads = (apiKey: string) =>
       ({ code }) => code,
     );
 
-/** Returns all text of the page that could contain a key, except its heap. */
-const holdings = (page: Page): Promise<string> =>
-  page.evaluate(() =>
-    [
-      document.documentElement.outerHTML,
-      location.href,
-      JSON.stringify(history.state),
-      JSON.stringify({ ...sessionStorage }),
-      JSON.stringify({ ...localStorage }),
-    ].join('\n'),
-  );
-
 describe('an application', () => {
   it('shows its rules in the order of priority with their reach', async () => {
     const page = await open(`app=${payments.id}`);
@@ -93,7 +65,6 @@ describe('an application', () => {
     ]);
     await page.click('.pane a:has-text("See as")');
     await page.waitForURL(`**/see-as?app=${payments.id}`);
-    await page.context().close();
   });
 
   it('is created by keyboard alone, as previewed', async () => {
@@ -116,7 +87,6 @@ describe('an application', () => {
       permissions: [],
       rules: [{ priority: 1, container: '/pci/', transform: 'mask', permissions: ['token:read'] }],
     });
-    await page.context().close();
   });
 
   it.each([
@@ -135,7 +105,6 @@ describe('an application', () => {
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('.new-key');
     expect(await named(`a ${type} one`)).toMatchObject({ type, permissions: [permission] });
-    await page.context().close();
   });
 
   it('can be edited: Alt moves rules, and the preview shows the changes', async () => {
@@ -156,7 +125,6 @@ describe('an application', () => {
       [3, '/pci/'],
       [7, '/pci/test/'],
     ]);
-    await page.context().close();
   });
 
   it('shows the error of a rejected rule below it', async () => {
@@ -169,7 +137,6 @@ describe('an application', () => {
     await page.waitForTimeout(300);
     expect(await page.locator('.field-errors:has-text("container: is malformed")').count()).toBe(1);
     expect(await named('refused')).toBeUndefined();
-    await page.context().close();
   });
 
   it('is deleted after its name is typed, with a list of those that end with it', async () => {
@@ -186,7 +153,6 @@ describe('an application', () => {
     await page.waitForSelector('.pane', { state: 'detached' });
     expect(await named('payments')).toBeUndefined();
     expect(await reads(receipts.key ?? '')).toBe('unauthenticated');
-    await page.context().close();
   });
 });
 
@@ -209,7 +175,6 @@ describe('a new key', () => {
     await page.waitForSelector('.new-key', { state: 'detached' });
     expect((await holdings(page)).includes('key_')).toBe(false);
     expect((await heapOf(page)).includes(key)).toBe(false);
-    await page.context().close();
   });
 });
 
@@ -235,7 +200,6 @@ it('lists the API keys of an application, adds one that works beside the others,
   await page.waitForSelector('.api-keys li:has-text("Key 1")', { state: 'detached' });
   expect(await Promise.all([first, second].map(reads))).toEqual(['unauthenticated', 72]);
   expect((await holdings(page)).includes('key_')).toBe(false);
-  await page.context().close();
 });
 
 it('has no accessibility violation on the screen and in its panes', async () => {
@@ -258,5 +222,4 @@ it('has no accessibility violation on the screen and in its panes', async () => 
   await page.keyboard.press('Enter');
   await page.waitForSelector('.new-key');
   expect(await findFaults(page)).toEqual([]);
-  await page.context().close();
 });

@@ -1,27 +1,17 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
 import { bareEnvironment, vault as runVault } from '../../scripts/run-vault.ts';
 import { OPERATIONS } from '../../src/contract/operations.ts';
-import { type DevVault, fill, findFaults, launch, openConsole, overflow, startDev } from './fixture.ts';
+import { type DevVault, fill, findFaults, openConsole, overflow, startBoth, startDev } from './fixture.ts';
 
 // Design of the console, §6.5 and check 25.
 
-let browser: Browser;
-let vault: DevVault;
-let ids: readonly string[];
-
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
-  ids = await fill(vault, 120);
-  for (const id of ids.slice(0, 60)) await vault.client.getToken({ params: { id } });
-  await vault.management.getToken({ params: { id: 'item-0007' } }).catch(() => undefined);
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
-});
+const { browser, vault } = await startBoth();
+const ids = await fill(vault, 120);
+for (const id of ids.slice(0, 60)) await vault.client.getToken({ params: { id } });
+await vault.management.getToken({ params: { id: 'item-0007' } }).catch(() => undefined);
 
 const ROWS = '.list tbody tr';
 const firstRow = (page: Page) => page.textContent(`${ROWS} >> nth=0`);
@@ -52,7 +42,6 @@ describe('the list', () => {
     await page.keyboard.press('Escape');
     await page.waitForSelector('.pane', { state: 'detached' });
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('shows all tokens of a call in one row', async () => {
@@ -62,7 +51,6 @@ describe('the list', () => {
     await page.waitForSelector('.pane');
     expect(await page.locator('.pane dd a:not(.only)').count()).toBe(21);
     expect(await findFaults(page)).toEqual([]);
-    await page.context().close();
   });
 
   it.each([
@@ -82,7 +70,6 @@ describe('the list', () => {
     expect(page.url()).toContain(part);
     await page.reload();
     await expect.poll(() => page.locator(ROWS).count()).toBe(count);
-    await page.context().close();
   });
 
   it('shows entries between two times, and says how many calls they are', async () => {
@@ -98,7 +85,6 @@ describe('the list', () => {
     await page.fill('[name=From]', past);
     await page.waitForSelector(ROWS);
     expect(new URL(page.url()).searchParams.get('since')).toBe(`${past}.000Z`);
-    await page.context().close();
   });
 
   it('turns its pages', async () => {
@@ -109,7 +95,6 @@ describe('the list', () => {
     expect(await firstRow(page)).not.toBe(first);
     await page.keyboard.press('[');
     await page.waitForSelector('footer:has-text("1–50")');
-    await page.context().close();
   });
 
   it('has no horizontal scroll bar at 320 pixels for any operation', async () => {
@@ -127,7 +112,6 @@ describe('the list', () => {
     await page.click(`${ROWS} a.row`);
     await page.waitForSelector('.pane');
     expect(await overflow(page)).toBe(0);
-    await page.context().close();
   });
 
   it('shows how far a search got, and continues it', async () => {
@@ -142,7 +126,6 @@ describe('the list', () => {
     await page.click('a:has-text("further")');
     await page.waitForSelector('text=searched back to', { state: 'detached' });
     expect(page.url()).toContain('start=MTAuMC4w');
-    await page.context().close();
   });
 });
 
@@ -159,7 +142,6 @@ describe('live mode', () => {
     expect([(await focused())?.slice(-20), await index()]).toEqual([before?.slice(-20), at + 1]);
     await page.keyboard.press('j');
     expect(await index()).toBe(at + 2);
-    await page.context().close();
   });
 
   it('counts new entries while the list is scrolled', async () => {
@@ -173,7 +155,6 @@ describe('live mode', () => {
     await page.click('button:has-text("2 new")');
     await page.waitForSelector(`${ROWS} >> nth=0 >> text=item-0102`);
     await page.waitForSelector('.held button', { state: 'detached' });
-    await page.context().close();
   });
 
   it('polls only while its screen is shown, and does not extend the session', async () => {
@@ -204,7 +185,6 @@ describe('live mode', () => {
     await vault.client.getToken({ params: { id: 'item-0108' } });
     await page.waitForTimeout(500);
     expect(sent).toEqual([]);
-    await page.context().close();
   });
 
   it('can be turned off', async () => {
@@ -213,7 +193,6 @@ describe('live mode', () => {
     await page.waitForTimeout(500);
     expect(asked.filter(waits)).toEqual([]);
     expect(await firstRow(page)).not.toContain('item-0109');
-    await page.context().close();
   });
 
   it('shows entries of commands on the file, and does not delay the end of the daemon', async () => {
@@ -239,7 +218,6 @@ describe('live mode', () => {
     await page.click(`${ROWS} a.row`);
     await page.waitForSelector('.pane');
     expect(await findFaults(page)).toEqual([]);
-    await page.context().close();
   });
 });
 
@@ -249,7 +227,6 @@ describe('Verify', () => {
     await page.click('button:has-text("Verify")');
     await page.waitForSelector('.holder .good');
     expect(await page.textContent('.holder .good')).toMatch(/^verified \d+ entries, head [\da-f]{8}/);
-    await page.context().close();
   });
 
   it('names the first damaged entry', async () => {
@@ -258,6 +235,5 @@ describe('Verify', () => {
     await page.route('**/ui/holder/verify', (route) => route.fulfill({ json }));
     await page.click('button:has-text("Verify")');
     await page.waitForSelector('.holder .bad:has-text("entry 7: was altered")');
-    await page.context().close();
   });
 });

@@ -1,25 +1,23 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BIN, bareEnvironment, vault as cli } from '../../scripts/run-vault.ts';
-import { type DevVault, fill, findFaults, launch, openConsole, overflow, rule, startDev, watch } from './fixture.ts';
+import { fill, findFaults, openConsole, overflow, rule, startBoth, startDev, watch } from './fixture.ts';
 
 // Design of the console, §6.7.
 
 const HOUR = 3_600_000;
 const SECRET = 'S3CRET';
 
-let browser: Browser;
-let vault: DevVault;
 let page: Page;
 let complaints: readonly string[];
 /** The key of an application that sees only /pci/. */
 let payments: { readonly id: string; readonly key: string };
 
+const { browser, vault } = await startBoth();
 beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
   const rules = [rule(1, '/pci/', 'reveal')];
   const made = await vault.management.createApplication({ body: { name: 'payments', type: 'private', rules } });
   payments = { id: made.id, key: made.key ?? '' };
@@ -28,10 +26,6 @@ beforeAll(async () => {
   await page.keyboard.press('g');
   await page.keyboard.press('d');
   await page.waitForSelector('h1:has-text("Dev tools")');
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
 });
 beforeEach(() => page.goto(`${vault.url}/ui/dev`));
 
@@ -307,7 +301,10 @@ describe('the screen', () => {
         return (below?.top ?? 999) - (above?.bottom ?? 0);
       });
     expect(Math.abs(await gap())).toBeLessThanOrEqual(2);
-    await page.evaluate(() => document.querySelector('.controls')?.append('x'.repeat(99)));
+    await page.evaluate(() => {
+      const wide = Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(99) });
+      document.querySelector('.controls')?.append(wide);
+    });
     expect(await page.evaluate(() => document.querySelector('.controls')?.scrollWidth ?? 0)).toBeGreaterThan(320);
     await page.setViewportSize({ width: 1280, height: 720 });
   });
@@ -344,12 +341,10 @@ describe('vault ui --url', () => {
     child.kill('SIGTERM');
     expect((await once(child, 'close'))[0]).toBe(0);
     expect(performance.now() - started).toBeLessThan(5_000);
-    await other.context().close();
   });
 
   it('has no dev tools with a private key', async () => {
     const { other } = await openUi(vault.url, vault.private_key);
     expect(await other.textContent('nav ul')).not.toContain('Dev tools');
-    await other.context().close();
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { bareEnvironment, serve } from '../../scripts/run-vault.ts';
 import { createClient, type VaultClient } from '../../src/client/create-client.ts';
 import { passesLuhn } from '../../src/core/tokens/validate-data.ts';
@@ -43,6 +44,16 @@ export async function startDev(args: readonly string[] = []): Promise<DevVault> 
   };
 }
 
+/** Starts a browser and `vault serve --dev` for all tests of a file. */
+export async function startBoth(args: readonly string[] = []) {
+  const [browser, vault] = await Promise.all([launch(), startDev(args)]);
+  afterAll(async () => {
+    await browser.close();
+    await vault.end();
+  });
+  return { browser, vault };
+}
+
 /** A page with the record of its requests and errors. */
 export interface Watched {
   readonly page: Page;
@@ -52,9 +63,10 @@ export interface Watched {
   readonly complaints: readonly string[];
 }
 
-/** Opens an address in a new profile. */
+/** Opens an address in a new profile, which ends with the test that opened it. */
 export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext(options);
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => context.close());
   const page = await context.newPage();
   const [asked, complaints]: string[][] = [[], []];
   page.on('request', (request) => asked?.push(request.url()));
@@ -139,3 +151,16 @@ export async function heapOf(page: Page): Promise<string> {
   await session.detach();
   return chunks.join('');
 }
+
+/** Returns all text of the page that could contain a secret, except its heap. */
+export const holdings = (page: Page): Promise<string> =>
+  page.evaluate(() =>
+    [
+      document.documentElement.outerHTML,
+      location.href,
+      JSON.stringify(history.state),
+      JSON.stringify({ ...sessionStorage }),
+      JSON.stringify({ ...localStorage }),
+      ...[...document.querySelectorAll('input')].map(({ value }) => value),
+    ].join('\n'),
+  );

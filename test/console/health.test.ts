@@ -1,20 +1,11 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DevVault, fill, findBarriers, launch, openConsole, startDev } from './fixture.ts';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { fill, findBarriers, openConsole, startBoth } from './fixture.ts';
 
 // Design of the console, §6.8.
 
-let browser: Browser;
-let vault: DevVault;
-
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
-  await fill(vault, 120);
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
-});
+const { browser, vault } = await startBoth();
+await fill(vault, 120);
 
 async function openHealth(prepare: (page: Page) => Promise<unknown> = async () => undefined) {
   const watched = await openConsole(browser, vault);
@@ -41,7 +32,6 @@ it('shows readiness, file and keys of the vault', async () => {
     expect(text).toContain(part);
   }
   expect(complaints).toEqual([]);
-  await page.context().close();
 });
 
 it('runs doctor and keeps its report', async () => {
@@ -52,7 +42,6 @@ it('runs doctor and keeps its report', async () => {
   await page.waitForSelector('h1:has-text("Usage")');
   await page.click('nav a:has-text("Health")');
   await page.waitForSelector('.holder .good');
-  await page.context().close();
 });
 
 describe('a vault in trouble', () => {
@@ -62,14 +51,12 @@ describe('a vault in trouble', () => {
     );
     expect(await page.textContent('.figure')).toBe('not ready');
     await page.waitForSelector('.wrong:has-text("The vault is busy.")');
-    await page.context().close();
   });
 
   it('shows the notices of a running vault', async () => {
     const json = { status: 'ready', notices: ['the vault has 1 finding: run `vault doctor`'] };
     const { page } = await openHealth((page) => page.route('**/ui/api/readyz', (route) => route.fulfill({ json })));
     await page.waitForSelector('.wrong:has-text("the vault has 1 finding")');
-    await page.context().close();
   });
 
   it('lists findings without accessibility violations', async () => {
@@ -82,7 +69,6 @@ describe('a vault in trouble', () => {
     await page.waitForSelector('li:has-text("token item-0001 does not open")');
     await page.waitForSelector('li:has-text("the clock is in doubt")');
     expect(await findBarriers(page)).toEqual([]);
-    await page.context().close();
   });
 });
 
@@ -102,5 +88,4 @@ it('shows the commands instead when the console has no file', async () => {
   expect(await page.locator('button:has-text("Doctor")').count()).toBe(0);
   expect(asked.filter((address) => address.includes('/ui/holder/'))).toEqual([]);
   expect(await findBarriers(page)).toEqual([]);
-  await page.context().close();
 });

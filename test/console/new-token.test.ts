@@ -1,21 +1,12 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readTable } from '../vectors/read-vectors.ts';
-import { type DevVault, fill, findBarriers, findFaults, heapOf, launch, openConsole, startDev } from './fixture.ts';
+import { fill, findBarriers, findFaults, heapOf, openConsole, startBoth } from './fixture.ts';
 
 // Design of the console, §6.3 and checks 22 and 24.
 
-let browser: Browser;
-let vault: DevVault;
-
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
-  await fill(vault, 20);
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
-});
+const { browser, vault } = await startBoth();
+await fill(vault, 20);
 
 async function open(query: string, options = {}): Promise<Page> {
   const { page } = await openConsole(browser, vault, options);
@@ -67,7 +58,6 @@ describe('a new token', () => {
       containers: ['/pii/high/'],
     });
     expect(await total()).toBe(before + 1);
-    await page.context().close();
   });
 
   it('asks for data only while there is none', async () => {
@@ -78,7 +68,6 @@ describe('a new token', () => {
     await draft(page, { data: 'x' });
     await page.waitForSelector('.state.invalid');
     expect(await note()).toBe('Correct the errors to see a preview.');
-    await page.context().close();
   });
 
   it('of a card or a bank account has a field for each member beside the JSON', async () => {
@@ -101,7 +90,6 @@ describe('a new token', () => {
     expect(await page.getAttribute('label:has-text("Routing number")', 'title')).toBe('routing_number');
     await page.fill('[name=data]', 'no JSON');
     expect(await page.locator('.data-fields').count()).toBe(0);
-    await page.context().close();
   });
 
   it('has the value of each field', async () => {
@@ -129,7 +117,6 @@ describe('a new token', () => {
     expect(await reply.text()).toContain('"n":9007199254740993');
     const { data } = await vault.client.searchTokens({ body: { query: 'data:"ANN"' } });
     expect(data.map(({ id }) => id)).toEqual(['given-id']);
-    await page.context().close();
   });
 
   it('shows each broken expression below its field, stores nothing and gets no fingerprint', async () => {
@@ -177,7 +164,6 @@ describe('a new token', () => {
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('.draft .wrong, #field-id-errors span');
     expect(await page.inputValue('[name=data]')).toBe('x');
-    await page.context().close();
   });
 
   it.each(['Cancel', 'Create', 'Lock'])('leaves no typed text after %s', async (end) => {
@@ -194,7 +180,6 @@ describe('a new token', () => {
     expect(page.url()).not.toContain('plaintext');
     expect(await page.evaluate(() => document.documentElement.outerHTML)).not.toContain(value);
     expect((await heapOf(page)).includes(value)).toBe(false);
-    await page.context().close();
   });
 
   it('suggests filters and names their arguments', async () => {
@@ -220,7 +205,6 @@ describe('a new token', () => {
     await page.keyboard.press('Escape');
     await page.waitForSelector('[role=option]', { state: 'detached' });
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('field-mask');
-    await page.context().close();
   });
 });
 
@@ -264,7 +248,6 @@ describe('a token', () => {
     await page.waitForSelector('.pane h2:has-text("item-0001")');
     const changed = await vault.client.getToken({ params: { id: 'item-0001' } });
     expect([changed.data, changed.metadata]).toEqual([{ number: expect.any(String) }, { customer: '1', tier: 'gold' }]);
-    await page.context().close();
   });
 
   it('shows the error of a rejected change below its field', async () => {
@@ -274,7 +257,6 @@ describe('a token', () => {
     await expect
       .poll(() => errorsOf(page, 'mask'))
       .toEqual(['unknown filter at character 11; did you mean reveal_last?']);
-    await page.context().close();
   });
 
   it('is deleted after its id is typed', async () => {
@@ -285,7 +267,6 @@ describe('a token', () => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('.pane', { state: 'detached' });
     await expect(vault.client.getToken({ params: { id: 'item-0003' } })).rejects.toThrow('token_not_found');
-    await page.context().close();
   });
 });
 
@@ -304,5 +285,4 @@ it('has no accessibility violation in its forms', async () => {
   await draft(page, { mask: '{{ data | reveal_lst: 4 }}' });
   await page.waitForSelector('.state.invalid');
   await look('invalid');
-  await page.context().close();
 });

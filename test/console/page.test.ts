@@ -1,18 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type DevVault,
-  fill,
-  findBarriers,
-  findFaults,
-  launch,
-  openConsole,
-  rule,
-  startDev,
-  watch,
-} from './fixture.ts';
+import { fill, findBarriers, findFaults, launch, openConsole, rule, startBoth, startDev, watch } from './fixture.ts';
 
 // Design of the console, §10: checks 1, 2, 7 to 11, 14 to 17 and 24.
 
@@ -31,19 +21,10 @@ const SCREENS = [
 /** Pixels from the top of the window to the first row of a list. */
 const NEAR_THE_TOP = expect.toSatisfy((y: number) => y < 200);
 
-let browser: Browser;
-let vault: DevVault;
-
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
-  await fill(vault, 120);
-  await vault.management.createApplication({
-    body: { name: 'payments', type: 'private', rules: [rule(1, '/pci/test/', 'redact'), rule(2, '/pci/', 'reveal')] },
-  });
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
+const { browser, vault } = await startBoth();
+await fill(vault, 120);
+await vault.management.createApplication({
+  body: { name: 'payments', type: 'private', rules: [rule(1, '/pci/test/', 'redact'), rule(2, '/pci/', 'reveal')] },
 });
 
 async function settle(page: Page): Promise<void> {
@@ -74,7 +55,6 @@ describe('the documentation', () => {
     const top = await page.context().newPage();
     await top.goto(`${vault.url}/ui/docs/console.md`);
     expect(await top.evaluate(() => scrollY)).toBe(0);
-    await page.context().close();
   });
 });
 
@@ -99,7 +79,6 @@ describe('a walk through every screen', () => {
     expect(await findFaults(page)).toEqual([]);
     expect(new Set(asked.map((each) => new URL(each).origin))).toEqual(new Set([vault.url]));
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('control: reports violations', async () => {
@@ -115,7 +94,6 @@ describe('a walk through every screen', () => {
       expect.stringContaining('dark: color-contrast'),
       expect.stringContaining('pixels too wide'),
     ]);
-    await page.context().close();
   });
 });
 
@@ -133,7 +111,6 @@ describe('the keyboard', () => {
     await page.keyboard.press('Escape');
     await page.waitForSelector('.pane', { state: 'detached' });
     expect(await focused()).toBe(id);
-    await page.context().close();
   });
 
   it('reaches and leaves every control', async () => {
@@ -155,7 +132,6 @@ describe('the keyboard', () => {
     }
     stops.delete(undefined);
     expect(stops.size).toBe(wanted);
-    await page.context().close();
   });
 
   it('changes screen, page and filter unless the setting is off', async () => {
@@ -189,7 +165,6 @@ describe('the keyboard', () => {
     await page.keyboard.press('t');
     await page.waitForTimeout(100);
     expect(await page.textContent('h1')).toBe('See as');
-    await page.context().close();
   });
 });
 
@@ -210,7 +185,6 @@ describe('Compare', () => {
     expect(await findBarriers(page)).toEqual([]);
     await page.click('a[aria-label="Compare without private"]');
     await page.waitForSelector('.list thead th:has-text("Sees")');
-    await page.context().close();
   });
 });
 
@@ -265,7 +239,6 @@ it('shows markup, quotes and unusual characters as text', async () => {
   expect(await page.evaluate(() => document.querySelectorAll('img[src=x]').length)).toBe(0);
   expect(complaints).toEqual([]);
   await vault.client.deleteToken({ params: { id } });
-  await page.context().close();
 });
 
 describe('injected code', () => {
@@ -330,7 +303,6 @@ describe('a session', () => {
     const { page } = await openConsole(browser, vault);
     expect(page.url()).not.toContain('code');
     expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
-    await page.context().close();
   });
 
   it('needs one request before the list, and asks for the list once', async () => {
@@ -339,7 +311,6 @@ describe('a session', () => {
     const requests = asked.map((each) => each.slice(`${vault.url}/ui/`.length));
     const [opens, lists] = [/^session$/, /^api\/v2\/tokens/].map((path) => requests.filter((each) => path.test(each)));
     expect([opens, lists]).toEqual([['session'], ['api/v2/tokens?transform=mask&size=50']]);
-    await page.context().close();
   });
 
   it('is shared by tabs and locked in all of them', async () => {
@@ -352,13 +323,11 @@ describe('a session', () => {
     expect(await second.textContent('body')).not.toContain('item-');
     await second.reload();
     await second.waitForSelector('main.locked');
-    await page.context().close();
   });
 
   it('is closed to another profile', async () => {
     const { page } = await watch(browser, `${vault.url}/ui/tokens`);
     await page.waitForSelector('main.locked');
-    await page.context().close();
   });
 
   it('stays open beside a second console on the same host', async () => {
@@ -386,7 +355,6 @@ describe('a session', () => {
     await page.clock.runFor(15_000);
     await page.waitForSelector('main.locked:has-text("To come back")');
     await again.end();
-    await page.context().close();
   });
 });
 

@@ -1,23 +1,14 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DevVault, fill, heapOf, launch, openConsole, startDev } from './fixture.ts';
+import { fill, heapOf, holdings, openConsole, startBoth } from './fixture.ts';
 
 // Design of the console, §5.4 and checks 13, 18 and 19.
 
 const ID = 'item-0000';
 const NUMBER = '4000000000000002';
 
-let browser: Browser;
-let vault: DevVault;
-
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
-  await fill(vault, 60);
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
-});
+const { browser, vault } = await startBoth();
+await fill(vault, 60);
 
 async function openToken(reused?: Page): Promise<Page> {
   const page = reused ?? (await openConsole(browser, vault)).page;
@@ -26,19 +17,6 @@ async function openToken(reused?: Page): Promise<Page> {
   await page.waitForSelector('.reveal');
   return page;
 }
-
-/** Returns all text of the page that could contain plaintext, except its heap. */
-const holdings = (page: Page): Promise<string> =>
-  page.evaluate(() =>
-    [
-      document.documentElement.outerHTML,
-      location.href,
-      JSON.stringify(history.state),
-      JSON.stringify({ ...sessionStorage }),
-      JSON.stringify({ ...localStorage }),
-      ...[...document.querySelectorAll('input')].map(({ value }) => value),
-    ].join('\n'),
-  );
 
 const ENDS: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
   ['30 seconds', (page) => page.clock.runFor(31_000)],
@@ -58,14 +36,12 @@ describe('plaintext', () => {
     const page = await openToken();
     expect((await holdings(page)).includes(NUMBER)).toBe(false);
     expect((await heapOf(page)).includes(NUMBER)).toBe(false);
-    await page.context().close();
   });
 
   it('control: finds plaintext that a script keeps', async () => {
     const page = await openToken();
     await page.evaluate((number) => Object.assign(globalThis, { kept: `it is ${number}` }), NUMBER);
     expect((await heapOf(page)).includes(NUMBER)).toBe(true);
-    await page.context().close();
   });
 
   it('that arrives after the pane was closed is not shown', async () => {
@@ -82,7 +58,6 @@ describe('plaintext', () => {
     answer();
     await page.waitForTimeout(200);
     expect((await holdings(page)).includes(NUMBER)).toBe(false);
-    await page.context().close();
   });
 });
 
@@ -119,7 +94,6 @@ it('a reveal leaves an audit entry, but a list does not', async () => {
   expect(data.map(({ operation, entity_id, revealed }) => [operation, entity_id, revealed])).toEqual([
     ['getToken', ID, true],
   ]);
-  await page.context().close();
 });
 
 it('API keys are in no script storage and in no readable cookie', async () => {
@@ -130,7 +104,6 @@ it('API keys are in no script storage and in no readable cookie', async () => {
   expect((await heapOf(page)).includes(vault.private_key)).toBe(false);
   const [cookie] = await page.context().cookies();
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/ui/', expires: -1 });
-  await page.context().close();
 });
 
 it('a copy does not show the plaintext', async () => {
@@ -150,5 +123,4 @@ it('a copy does not show the plaintext', async () => {
   expect(await written()).toEqual(['Secret 6']);
   await page.clock.runFor(31_000);
   expect(await written()).toEqual(['Secret 6', '']);
-  await page.context().close();
 });

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { BIN, bareEnvironment } from '../../scripts/run-vault.ts';
 import { createClient } from '../../src/client/create-client.ts';
 import { createRandomApplications, PLAIN } from '../random-applications.ts';
-import { type DevVault, launch, openConsole, startDev } from './fixture.ts';
+import { openConsole, startBoth } from './fixture.ts';
 
 // Design of the console, §10, check 21: See as equals the vault for 40 random applications and 240 tokens.
 
@@ -14,13 +14,11 @@ const APPLICATIONS = 40;
 
 type Seen = Readonly<Record<string, string>>;
 
-let browser: Browser;
-let vault: DevVault;
 /** The transform of each token for each application, by ids. */
 const truth = new Map<string, Seen>();
 
+const { browser, vault } = await startBoth();
 beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
   const random = createRandomApplications('see as');
   const items = Array.from({ length: TOKENS }, (_, n) => random.token(`token-${n}`));
   for (let at = 0; at < TOKENS; at += 100) await vault.client.tokenize({ body: items.slice(at, at + 100) });
@@ -35,10 +33,6 @@ beforeAll(async () => {
       .catch(() => undefined);
     if (child !== undefined && truth.size < APPLICATIONS) truth.set(child.id, await readAll(child.key));
   }
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
 });
 
 async function readAll(apiKey: string): Promise<Seen> {
@@ -106,7 +100,6 @@ describe('See as', () => {
     const names = await page.$$eval('header select option', (all) => all.map(({ textContent }) => textContent));
     expect(names.filter((name) => name?.includes('expiring')).length).toBeGreaterThan(5);
     expect(await differences(page, [...truth.keys()])).toBe(0);
-    await page.context().close();
   });
 
   it('control: another order of the rules is reported', async () => {
@@ -120,7 +113,6 @@ describe('See as', () => {
     await page.reload();
     await page.waitForSelector('header select option', { state: 'attached' });
     expect(await differences(page, [...truth.keys()].slice(0, 8))).toBeGreaterThan(50);
-    await page.context().close();
   });
 
   it('counts all tokens like vault apps explain and like its own list', async () => {
@@ -141,7 +133,6 @@ describe('See as', () => {
       for (const transform of Object.values(seen)) wanted[transform] = (wanted[transform] ?? 0) + 1;
       expect(Object.fromEntries(Object.entries(sums).filter(([, tokens]) => tokens > 0))).toEqual(wanted);
     }
-    await page.context().close();
   });
 
   it('equals vault apps explain', async () => {

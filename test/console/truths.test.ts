@@ -1,27 +1,18 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type DevVault, fill, findFaults, launch, openConsole, rule, startDev } from './fixture.ts';
+import type { Page } from 'playwright-core';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { fill, findFaults, openConsole, rule, startBoth } from './fixture.ts';
 
 // The console says what its key sees, and why something does not work. Each check has a control.
 
 const ID = 'item-0000';
 const NUMBER = '4000000000000002';
 
-let browser: Browser;
-let vault: DevVault;
 let page: Page;
 
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev()]);
-  await fill(vault, 40);
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
-});
+const { browser, vault } = await startBoth();
+await fill(vault, 40);
 beforeEach(async () => {
   ({ page } = await openConsole(browser, vault));
-  return () => page.context().close();
 });
 
 /** Creates an application, pastes its key, and chooses it for all calls. Resolves to the application. */

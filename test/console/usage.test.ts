@@ -1,20 +1,10 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type DevVault, fill, launch, openConsole, startDev } from './fixture.ts';
+import { expect, it } from 'vitest';
+import { fill, openConsole, startBoth } from './fixture.ts';
 
 // Design of the console, §6.6.
 
-let browser: Browser;
-let vault: DevVault;
-
-beforeAll(async () => {
-  [browser, vault] = await Promise.all([launch(), startDev(['--included-active-tokens', '80'])]);
-  await fill(vault, 120);
-});
-afterAll(async () => {
-  await browser.close();
-  await vault.end();
-});
+const { browser, vault } = await startBoth(['--included-active-tokens', '80']);
+await fill(vault, 120);
 
 it('shows tokens by type and active tokens by month, as charts and tables', async () => {
   const { page, complaints } = await openConsole(browser, vault);
@@ -34,7 +24,6 @@ it('shows tokens by type and active tokens by month, as charts and tables', asyn
   expect(await page.locator('details tbody tr').count()).toBe(12);
   expect(await page.textContent('details tbody tr:last-child td')).toBe('120');
   expect(complaints).toEqual([]);
-  await page.context().close();
 });
 
 it('links to the tokens of a type', async () => {
@@ -42,7 +31,6 @@ it('links to the tokens of a type', async () => {
   await page.goto(`${vault.url}/ui/usage`);
   await page.click('.card a:has-text("card")');
   await page.waitForSelector('footer:has-text("1–50 of 72")');
-  await page.context().close();
 });
 
 it('asks for a key with report:read', async () => {
@@ -54,5 +42,4 @@ it('asks for a key with report:read', async () => {
   await page.goto(`${vault.url}/ui/usage`);
   await page.waitForSelector('.empty:has-text("No API key of the console holds report:read")');
   expect(await page.locator('.card').count()).toBe(0);
-  await page.context().close();
 });

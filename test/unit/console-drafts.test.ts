@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ruleWarnings } from '../../src/console/page/apps/rule-warnings.ts';
 import { daysIn, withDays } from '../../src/console/page/tokens/days-in-query.ts';
-import { createText, EMPTY_DRAFT } from '../../src/console/page/tokens/token-draft.ts';
-import { patchText } from '../../src/console/page/tokens/token-patch.ts';
+import { createText, EMPTY_DRAFT, patchText } from '../../src/console/page/tokens/token-draft.ts';
 
 // The drafts behind the console's forms (design of the console, §6.3 and §6.4).
 

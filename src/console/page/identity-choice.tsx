@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { HeldIdentity } from '../about.ts';
 import { reload } from './loaded.ts';
-import { Button, Select } from './parts/controls.tsx';
+import { Button, Form, Select } from './parts/controls.tsx';
 import { Wrong } from './parts/pieces.tsx';
 import { actingAs, addKey, isAddingKey, keyName } from './session.ts';
 
@@ -18,10 +18,7 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
     if (isAddingKey.value) field.current?.focus();
   }, [isAddingKey.value]);
 
-  async function add(event: SubmitEvent) {
-    event.preventDefault();
-    const { currentTarget: form } = event;
-    if (!(form instanceof HTMLFormElement)) return;
+  async function add(form: HTMLFormElement) {
     const key = String(new FormData(form).get('key'));
     form.reset();
     const refused = await addKey(key);
@@ -54,14 +51,14 @@ export function IdentityChoice({ identities }: { readonly identities: readonly H
         </label>
       )}
       {isAsking ? (
-        <form onSubmit={add}>
+        <Form onSend={add}>
           <label>
             API key
-            <input ref={field} name="key" type="password" autocomplete="off" spellcheck={false} required />
+            <input ref={field} name="key" type="password" required />
           </label>
           <button type="submit">Use this key</button>
           <Wrong>{wrong}</Wrong>
-        </form>
+        </Form>
       ) : (
         <Button onClick={() => (isAddingKey.value = true)}>Add a key</Button>
       )}

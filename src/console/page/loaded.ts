@@ -39,6 +39,20 @@ export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSi
   return { ...answer, isLoading: answer.asked !== asked };
 }
 
+/** Returns a function that performs an action, and the message of its last error. */
+export function useAction() {
+  const [error, setError] = useState<string>();
+  async function act(work: () => Promise<unknown>): Promise<void> {
+    setError(undefined);
+    try {
+      await work();
+    } catch (wrong) {
+      setError(messageOf(wrong));
+    }
+  }
+  return { act, error };
+}
+
 /** Returns the message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message.replace(/^\w+: /, '') : String(error);

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Application } from '../../client/create-client.ts';
-import { useKeys } from './keys.ts';
 import { AsCommand } from './parts/as-command.tsx';
 import type { ShownCall } from './parts/command-of.ts';
 import { Button } from './parts/controls.tsx';
@@ -35,8 +34,6 @@ export function NewKey() {
 function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const element = useRef<HTMLElement>(null);
-  // Disable Esc, which would lose the key.
-  useKeys({ Escape: () => undefined });
 
   function forget() {
     apiKey = '';
@@ -51,6 +48,7 @@ function ShownKey({ owner: { name, command } }: { readonly owner: Owner }) {
   // Open before the next key press, which would otherwise reach the page behind.
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
+  // Without onCancel, Esc would lose the key.
   return (
     <dialog ref={dialog} onCancel={(event) => event.preventDefault()} aria-labelledby="new-key-title">
       <h2 id="new-key-title">New API key of {name}</h2>

@@ -4,6 +4,7 @@ import { useApplications } from './applications.ts';
 import { openKeyList } from './key-list.tsx';
 import { useKeys } from './keys.ts';
 import { reload } from './loaded.ts';
+import { Form } from './parts/controls.tsx';
 import { address, go } from './route.ts';
 import type { ScreenRow } from './screens.ts';
 import { lock } from './session.ts';
@@ -64,12 +65,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
 
   return (
     <dialog ref={dialog} class="palette" aria-label="Find" onClose={() => (isOpen.value = false)}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          choose(lines[at]);
-        }}
-      >
+      <Form onSend={() => choose(lines[at])}>
         <input
           role="combobox"
           aria-label="A screen, an application, a command or the id of a token"
@@ -78,8 +74,6 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
           aria-autocomplete="list"
           aria-activedescendant={`found-${at}`}
           placeholder="a screen, an application, a command or the id of a token"
-          autocomplete="off"
-          spellcheck={false}
           value={typed}
           onInput={({ currentTarget: { value } }) => {
             setTyped(value);
@@ -87,7 +81,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
           }}
           onKeyDown={press}
         />
-      </form>
+      </Form>
       <div id="found" role="listbox" aria-label="Found">
         {lines.map((line, n) => (
           <button

@@ -19,8 +19,16 @@ function read(): ScreenRoute {
 
 export const route = signal(read());
 
+type Members = Readonly<Record<string, string | undefined>>;
+
+/** The members that the address of the first page of a list lacks. */
+export const FIRST_PAGE = { start: undefined, at: undefined, entry: undefined };
+
+/** Returns the address of this screen with other members. */
+export const here = (members: Members): string => address(route.value.screen, { ...route.value.query, ...members });
+
 /** Returns the address of a screen, without undefined or empty members. */
-export function address(screen: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+export function address(screen: string, query: Members = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []));
   const text = new URLSearchParams(pairs).toString();
   return `${BASE}${screen}${text && `?${text}`}`;

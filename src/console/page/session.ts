@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Permission } from '../../contract/permissions.ts';
 import type { About, ConsoleCommands, HeldIdentity } from '../about.ts';
+import { messageOf } from './loaded.ts';
 import { type OpenedReply, opened, postSession, request, SECRET } from './opening.ts';
 import { endOutage, outage, startOutage } from './outage.ts';
 
@@ -42,6 +43,29 @@ export async function send(path: string, init?: RequestInit): Promise<Response> 
   });
   if ((response.status === 401 || response.status === 503) && session.peek().kind === 'open') await explain(response);
   return response;
+}
+
+interface ProblemBody {
+  readonly detail?: string;
+  readonly errors?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Sends a request and resolves to the JSON of its reply. Throws an error with the text of the problem. */
+export async function ask<Result>(path: string, { method = 'GET', body, signal }: Asked = {}): Promise<Result> {
+  const headers = { 'content-type': 'application/json' };
+  const sent = body === undefined ? {} : { headers, body: JSON.stringify(body) };
+  const response = await send(path, { method, ...sent, signal: signal ?? null });
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text || '{}');
+  const { detail, errors = {} }: ProblemBody = JSON.parse(text);
+  const [member] = Object.entries(errors);
+  throw new Error(member === undefined ? (detail ?? `status ${response.status}`) : `${member[0]} ${member[1][0]}`);
+}
+
+interface Asked {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly body?: object;
+  readonly signal?: AbortSignal;
 }
 
 /** Reacts to a reply that concerns the whole page: the session has ended, a key has ended, or the vault is gone. */
@@ -131,13 +155,12 @@ async function look(): Promise<void> {
 
 /** Adds a pasted API key. Resolves to an error message, if any. */
 export async function addKey(key: string): Promise<string | undefined> {
-  const headers = { 'content-type': 'application/json' };
-  const response = await send('session/keys', { method: 'POST', body: JSON.stringify({ key }), headers });
-  const body: About & { readonly errors?: { readonly key?: readonly string[] }; readonly detail?: string } =
-    await response.json();
-  if (!response.ok) return `The key ${body.errors?.key?.[0] ?? body.detail ?? 'was refused'}.`;
-  session.value = { kind: 'open', about: body };
-  return undefined;
+  try {
+    session.value = { kind: 'open', about: await ask('session/keys', { method: 'POST', body: { key } }) };
+    return undefined;
+  } catch (error) {
+    return `The ${messageOf(error)}.`;
+  }
 }
 
 /** Forgets keys of this session. */

@@ -1,5 +1,4 @@
-import { useState } from 'preact/hooks';
-import { type Application, VaultError } from '../../../client/create-client.ts';
+import type { Application } from '../../../client/create-client.ts';
 import {
   APPLICATION_TYPES,
   type ApplicationType,
@@ -8,68 +7,51 @@ import {
   type PermissionRow,
 } from '../../../contract/permissions.ts';
 import { grantsOf } from '../applications.ts';
-import { messageOf, reload } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Check, Select } from '../parts/controls.tsx';
-import { useDebounced } from '../parts/debounced.ts';
-import { Draft } from '../parts/draft.tsx';
-import { type Errors, errorsAt, FieldErrors, FormField } from '../parts/form-field.tsx';
-import { Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
+import { Check } from '../parts/controls.tsx';
+import { Draft, useDebounced, useDraft } from '../parts/draft.tsx';
+import { errorsAt, FieldErrors, FormField } from '../parts/form-field.tsx';
+import { toast, Wrong } from '../parts/pieces.tsx';
 import { address, go } from '../route.ts';
 import { vault } from '../vault.ts';
 import { ChangedTokens, useNewestTokens } from './changed-tokens.tsx';
 import { applicationDraft, asType, bodyOf, type DraftState, grantedBy, permissionsOf } from './draft-application.ts';
-import { KnownContainers } from './known-containers.tsx';
 import { ReachTable, useReach } from './reach.tsx';
+import { KnownContainers } from './rule-editor.tsx';
 import { RulesEditor } from './rules-editor.tsx';
 
 interface FormOptions {
   readonly all: readonly Application[];
-  readonly closed: string;
   /** The application to edit. Absent for a new application. */
   readonly of?: Application;
 }
 
 /** Edits a new or existing application, and previews the tokens that it would reach. */
-export function ApplicationForm({ all, closed, of }: FormOptions) {
-  const [draft, setDraft] = useState(() => applicationDraft(of));
-  const [refused, setRefused] = useState<{ readonly errors: Errors; readonly message?: string }>({ errors: {} });
+export function ApplicationForm({ all, of }: FormOptions) {
+  const { draft, change, setDraft, refused, send } = useDraft(() => applicationDraft(of));
   const tokens = useNewestTokens();
   const { type } = draft;
   const settled = useDebounced(JSON.stringify(askedOf(draft, of)));
   const reach = useReach(JSON.parse(settled).asked);
-  const errors = { ...reach.value?.errors, ...refused.errors };
-
-  function change(part: Partial<DraftState>) {
-    setRefused({ errors: {} });
-    setDraft((before) => ({ ...before, ...part }));
-  }
+  const errors = { ...reach.value?.errors, ...refused?.errors };
 
   async function save() {
-    try {
-      const body = bodyOf(draft);
-      const saved = await (of === undefined
-        ? vault().createApplication({ body: { ...body, type } })
-        : vault().updateApplication({ params: { id: of.id }, body }));
-      if (of === undefined) showNewKey(saved);
-      toast(`${saved.name} saved`);
-      reload();
-      go(address('applications', { app: saved.id }), 'replace');
-    } catch (error) {
-      const found = error instanceof VaultError ? error.errors : {};
-      setRefused({ errors: found, ...(Object.keys(found).length === 0 && { message: messageOf(error) }) });
-    }
+    const body = bodyOf(draft);
+    const saved = await (of === undefined
+      ? vault().createApplication({ body: { ...body, type } })
+      : vault().updateApplication({ params: { id: of.id }, body }));
+    if (of === undefined) showNewKey(saved);
+    toast(`${saved.name} saved`);
+    go(address('applications', { app: saved.id }), 'replace');
   }
 
   return (
     <Draft
       title={of === undefined ? 'New application' : <>Edit {of.name}</>}
       action={of === undefined ? 'Create' : 'Save'}
-      closed={closed}
       isReady={draft.name !== ''}
-      onSubmit={save}
+      onSubmit={() => send(save)}
       previewTitle="Tokens it would reach"
       preview={
         <>
@@ -88,7 +70,7 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
         </>
       }
     >
-      <Wrong>{refused.message}</Wrong>
+      <Wrong>{refused?.message}</Wrong>
       <FormField
         name="name"
         value={draft.name}
@@ -96,18 +78,13 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
         errors={errorsAt(errors, 'name')}
       />
       {of === undefined && (
-        <div class="field">
-          <label for="field-type" title="type">
-            Type
-          </label>
-          <Select
-            id="field-type"
-            value={type}
-            options={Object.keys(APPLICATION_TYPES) as ApplicationType[]}
-            choose={(chosen) => setDraft(asType(draft, chosen))}
-          />
-          <p class="note">{APPLICATION_TYPES[type]}</p>
-        </div>
+        <FormField
+          name="type"
+          value={type}
+          options={Object.keys(APPLICATION_TYPES) as ApplicationType[]}
+          onInput={(chosen) => setDraft(asType(draft, chosen))}
+          note={APPLICATION_TYPES[type]}
+        />
       )}
       {of === undefined && type === 'expiring' && (
         <FormField

@@ -1,36 +1,31 @@
-import { useState } from 'preact/hooks';
 import type { Application, ApplicationKey } from '../../../client/create-client.ts';
-import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { reload, useAction, useLoaded } from '../loaded.ts';
 import { showNewKey } from '../new-key.tsx';
+import { ConfirmButton } from '../parts/confirm-button.tsx';
 import { Button } from '../parts/controls.tsx';
-import { Time, TimeAfter, Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
-import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { Time, TimeAfter, toast, Wrong } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
 /** Lists the API keys of an application. A new key works beside the others, so that clients can change to it. */
 export function ApplicationKeys({ application }: { readonly application: Application }) {
-  const { id, type } = application;
-  const [ending, setEnding] = useState<ApplicationKey>();
-  const [wrong, setWrong] = useState<string>();
+  const { id, name, type } = application;
+  const { act, error: wrong } = useAction();
   const { value: keys, error } = useLoaded(`keys ${id}`, (signal) =>
     vault().listApplicationKeys({ params: { id }, signal }),
   );
   const mayChange = isHeld('application:update');
 
   async function add() {
-    try {
-      const { key } = await vault().createApplicationKey({ params: { id } });
-      setWrong(undefined);
-      showNewKey(
-        { ...application, key },
-        { operation: 'createApplicationKey', params: { id }, more: '--key-out FILE' },
-      );
-      reload();
-    } catch (failure) {
-      setWrong(messageOf(failure));
-    }
+    const { key } = await vault().createApplicationKey({ params: { id } });
+    showNewKey({ ...application, key }, { operation: 'createApplicationKey', params: { id }, more: '--key-out FILE' });
+    reload();
+  }
+
+  async function remove(key: ApplicationKey) {
+    await vault().deleteApplicationKey({ params: { id, key_id: key.id } });
+    toast(`Key ${key.version} deleted`);
+    reload();
   }
 
   return (
@@ -48,47 +43,24 @@ export function ApplicationKeys({ application }: { readonly application: Applica
               </span>
             </span>
             {mayChange && (
-              <Button class="quiet" aria-label={`Delete key ${key.version}`} onClick={() => setEnding(key)}>
-                Delete
-              </Button>
+              <ConfirmButton
+                button={{ class: 'quiet', 'aria-label': `Delete key ${key.version}`, children: 'Delete' }}
+                action={`Delete key ${key.version}`}
+                word={name}
+                command={{ operation: 'deleteApplicationKey', params: { id, key_id: key.id } }}
+                onConfirm={() => remove(key)}
+              >
+                <p>
+                  Key {key.version} of <b>{name}</b> stops working at once, and so do the expiring applications that it
+                  created.
+                </p>
+              </ConfirmButton>
             )}
           </li>
         ))}
       </ul>
       <Wrong>{wrong ?? error}</Wrong>
-      {mayChange && type !== 'expiring' && <Button onClick={add}>Add key</Button>}
-      {ending !== undefined && (
-        <DeleteKey application={application} ended={ending} onClose={() => setEnding(undefined)} />
-      )}
+      {mayChange && type !== 'expiring' && <Button onClick={() => act(add)}>Add key</Button>}
     </section>
-  );
-}
-
-interface DeleteKeyOptions {
-  readonly application: Application;
-  readonly ended: ApplicationKey;
-  readonly onClose: () => void;
-}
-
-/** Asks for the application's name, then deletes one of its keys. */
-function DeleteKey({ application: { id, name }, ended, onClose }: DeleteKeyOptions) {
-  async function confirm() {
-    await vault().deleteApplicationKey({ params: { id, key_id: ended.id } });
-    toast(`Key ${ended.version} deleted`);
-    reload();
-  }
-
-  return (
-    <TypedConfirm
-      action={`Delete key ${ended.version}`}
-      word={name}
-      command={{ operation: 'deleteApplicationKey', params: { id, key_id: ended.id } }}
-      onConfirm={confirm}
-      onClose={onClose}
-    >
-      <p>
-        Key {ended.version} of <b>{name}</b> stops working at once, and so do the expiring applications that it created.
-      </p>
-    </TypedConfirm>
   );
 }

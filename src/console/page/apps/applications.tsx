@@ -1,18 +1,15 @@
 import type { Application } from '../../../client/create-client.ts';
 import { useApplications } from '../applications.ts';
-import { useKeys } from '../keys.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Button } from '../parts/controls.tsx';
+import { Button, KeyButton } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { briefTime, Tags, Wrong } from '../parts/pieces.tsx';
 import { Rows, timeColumn } from '../parts/rows.tsx';
-import { address, go, route } from '../route.ts';
+import { go, here, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { ApplicationForm } from './application-form.tsx';
 import { ApplicationPane } from './application-pane.tsx';
-
-const NAME = 'applications';
 
 /** Shows the list of applications and beside it the open one, or a form instead of the list. */
 export function Applications() {
@@ -20,13 +17,12 @@ export function Applications() {
   const { q = '', app, draft } = route.value.query;
   const all = value ?? [];
   const open = all.find(({ id }) => id === app);
-  const closed = address(NAME, { q, app });
-  if (value !== undefined && draft === 'new') return <ApplicationForm all={all} closed={closed} />;
-  if (open !== undefined && draft === 'edit') return <ApplicationForm all={all} closed={closed} of={open} />;
+  if (value !== undefined && draft === 'new') return <ApplicationForm all={all} />;
+  if (open !== undefined && draft === 'edit') return <ApplicationForm all={all} of={open} />;
   return (
     <>
       <ApplicationList all={all} isLoaded={value !== undefined} error={error} q={q} app={app} />
-      {open !== undefined && <ApplicationPane application={open} all={all} closed={address(NAME, { q })} q={q} />}
+      {open !== undefined && <ApplicationPane application={open} all={all} />}
     </>
   );
 }
@@ -42,18 +38,13 @@ interface ListOptions {
 function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
   const shown = all.filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
   const mayCreate = isHeld('application:create');
-  const create = () => go(address(NAME, { q, app, draft: 'new' }));
-  useKeys(mayCreate ? { n: create } : {});
+  const create = () => go(here({ draft: 'new' }));
   return (
     <div class="list">
       <header>
         <h1>Applications</h1>
-        <FilterBar text={q} hint="name or id" apply={(typed) => address(NAME, { app, q: typed })} />
-        {mayCreate && (
-          <Button onClick={create}>
-            New <kbd>n</kbd>
-          </Button>
-        )}
+        <FilterBar text={q} hint="name or id" apply={(typed) => here({ q: typed })} />
+        {mayCreate && <KeyButton name="New" shortcut="n" act={create} />}
       </header>
       <Wrong>{error}</Wrong>
       {isLoaded && shown.length === 0 && (
@@ -61,7 +52,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
           <p>{all.length === 0 ? 'There are no applications yet.' : 'No application has this name or id.'}</p>
           <p class="buttons">
             {q !== '' && (
-              <a class="button" href={address(NAME, { app })}>
+              <a class="button" href={here({ q: undefined })}>
                 Show all applications
               </a>
             )}
@@ -73,29 +64,25 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
           </p>
         </div>
       )}
-      <div>
-        {shown.length > 0 && (
-          <Rows
-            caption="Applications, newest first"
-            rows={shown}
-            idOf={({ id }) => id}
-            hrefOf={({ id }) => address(NAME, { q, app: id })}
-            open={app}
-            columns={[
-              { head: 'Name', show: ({ name }) => name, titleOf: ({ name }) => name },
-              { head: 'Type', show: (application) => <TypeOf of={application} />, size: 'medium' },
-              {
-                head: 'Rules',
-                show: ({ rules }) => (rules.length === 0 ? '–' : rules.length),
-                size: 'short',
-                rank: 'extra',
-              },
-              { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
-              timeColumn('Created', ({ created_at }: Application) => created_at, 'extra'),
-            ]}
-          />
-        )}
-      </div>
+      <Rows
+        caption="Applications, newest first"
+        rows={shown}
+        idOf={({ id }) => id}
+        hrefOf={({ id }) => here({ app: id })}
+        open={app}
+        columns={[
+          { head: 'Name', show: ({ name }) => name, titleOf: ({ name }) => name },
+          { head: 'Type', show: (application) => <TypeOf of={application} />, size: 'medium' },
+          {
+            head: 'Rules',
+            show: ({ rules }) => (rules.length === 0 ? '–' : rules.length),
+            size: 'short',
+            rank: 'extra',
+          },
+          { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
+          timeColumn('Created', ({ created_at }: Application) => created_at, 'extra'),
+        ]}
+      />
       <footer>
         <span role="status">{isLoaded && `${wholeNumber(shown.length)} of ${wholeNumber(all.length)}`}</span>
         <AsCommand of={{ operation: 'listApplications', more: '--all' }} />

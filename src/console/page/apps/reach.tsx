@@ -2,7 +2,7 @@ import { VaultError } from '../../../client/create-client.ts';
 import type { DraftApplication, ReachPart } from '../../../contract/explanation.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import type { Errors } from '../parts/form-field.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
+import { upTo } from '../parts/numbers.ts';
 import { Sees } from '../parts/pieces.tsx';
 import { Table } from '../parts/table.tsx';
 import { isHeld } from '../session.ts';
@@ -45,7 +45,7 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
   const isUnknown = value === undefined || Object.keys(value.errors).length > 0;
   return (
     <span
-      class={isLoading ? 'reached loading' : 'reached'}
+      class={isLoading ? 'reached note loading' : 'reached note'}
       title={error ?? 'tokens that the rule governs for token:read'}
     >
       {isUnknown ? '…' : parts.length === 0 ? 'reads no tokens' : parts.map(countOf).join(' + ')}
@@ -54,7 +54,7 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
 }
 
 const countOf = ({ tokens, capped }: ReachPart): string =>
-  `${wholeNumber(tokens)}${capped ? '+' : ''} ${tokens === 1 ? 'token' : 'tokens'}`;
+  `${upTo(tokens, capped)} ${tokens === 1 ? 'token' : 'tokens'}`;
 
 /** Shows the number of tokens that each rule governs, in the order in which the vault tries the rules. */
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
@@ -65,7 +65,7 @@ export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) 
       rows={parts.map(({ source, priority, transform, tokens, capped }) => [
         `${SOURCES[source]} ${priority ?? ''}`,
         <Sees key="sees" as={transform} />,
-        `${wholeNumber(tokens)}${capped ? '+' : ''}`,
+        upTo(tokens, capped),
       ])}
     />
   );

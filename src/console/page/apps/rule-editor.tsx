@@ -1,9 +1,8 @@
-import type { AccessRule } from '../../../client/create-client.ts';
+import type { AccessRule, Application, Token } from '../../../client/create-client.ts';
 import { type Permission, TRANSFORMS, type Transform } from '../../../contract/permissions.ts';
+import { TOKEN_TYPES } from '../../../contract/token-types.ts';
 import { Button, Check, Select } from '../parts/controls.tsx';
 import { FieldErrors } from '../parts/form-field.tsx';
-import { Conditions } from './conditions.tsx';
-import { CONTAINERS_LIST } from './known-containers.tsx';
 
 interface RuleEditorOptions {
   readonly rule: AccessRule;
@@ -69,8 +68,6 @@ export function RuleEditor(options: RuleEditorOptions) {
               list={CONTAINERS_LIST}
               value={container}
               placeholder="/pci/"
-              autocomplete="off"
-              spellcheck={false}
               aria-invalid={errors.length > 0}
               aria-describedby={`${name}-errors`}
               onInput={({ currentTarget: { value } }) => onChange({ ...rule, container: value })}
@@ -90,8 +87,6 @@ export function RuleEditor(options: RuleEditorOptions) {
           <input
             name={`${name}-description`}
             value={description}
-            autocomplete="off"
-            spellcheck={false}
             onInput={({ currentTarget: { value } }) => onChange({ ...rule, description: value })}
           />
         </label>
@@ -111,4 +106,87 @@ export function RuleEditor(options: RuleEditorOptions) {
       ))}
     </fieldset>
   );
+}
+
+type Condition = NonNullable<AccessRule['conditions']>[number];
+
+interface ConditionsOptions {
+  readonly name: string;
+  readonly of: readonly Condition[];
+  readonly onChange: (conditions: Condition[]) => void;
+}
+
+/** Edits the conditions of an expiring application's rule, all of which must hold. */
+function Conditions({ name, of, onChange }: ConditionsOptions) {
+  const change = (at: number, part: Partial<Condition>) =>
+    onChange(of.map((each, index) => (index === at ? { ...each, ...part } : each)));
+  return (
+    <>
+      {of.map((condition, at) => (
+        // Conditions have no id, so use their index as the key.
+        <div class="rule-row" key={`${name}-${at}`}>
+          <Select
+            aria-label="attribute"
+            value={condition.attribute}
+            options={['container', 'id']}
+            choose={(attribute) => change(at, { attribute })}
+          />
+          <Select
+            aria-label="operator"
+            value={condition.operator}
+            options={[['starts_with', 'starts with'], 'equals']}
+            choose={(operator) => change(at, { operator })}
+          />
+          <input
+            name={`${name}-value-${at}`}
+            class="code wide"
+            aria-label="value"
+            list={condition.attribute === 'container' ? CONTAINERS_LIST : ''}
+            value={condition.value}
+            onInput={({ currentTarget: { value } }) => change(at, { value })}
+          />
+          <Button
+            class="quiet"
+            aria-label="Remove the condition"
+            disabled={of.length === 1}
+            onClick={() => onChange(of.toSpliced(at, 1))}
+          >
+            ×
+          </Button>
+        </div>
+      ))}
+      <Button class="quiet" onClick={() => onChange([...of, { attribute: 'id', operator: 'equals', value: '' }])}>
+        + condition
+      </Button>
+    </>
+  );
+}
+
+const CONTAINERS_LIST = 'known-containers';
+
+interface KnownOptions {
+  readonly all: readonly Application[];
+  readonly tokens: readonly Token[];
+}
+
+/** Shows a list of suggestions: the containers of token types, rules and the newest tokens, with their parents. */
+export function KnownContainers({ all, tokens }: KnownOptions) {
+  const found = [
+    ...Object.values(TOKEN_TYPES).map(({ container }) => container),
+    ...all.flatMap(({ rules }) => rules.flatMap(({ container = '/' }) => container)),
+    ...tokens.flatMap(({ containers = [] }) => containers),
+  ];
+  const known = [...new Set(found.flatMap(withParents))].toSorted();
+  return (
+    <datalist id={CONTAINERS_LIST}>
+      {known.map((container) => (
+        <option key={container} value={container} />
+      ))}
+    </datalist>
+  );
+}
+
+/** Returns a container and its parents: `/`, `/a/`, `/a/b/` for `/a/b/`. */
+function withParents(container: string): readonly string[] {
+  return [...container.matchAll(/\//g)].map(({ index }) => container.slice(0, index + 1));
 }

@@ -47,7 +47,7 @@ export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
             }}
           >
             <span
-              class="grip"
+              class="grip soft"
               aria-hidden="true"
               draggable
               onDragStart={(event) => {

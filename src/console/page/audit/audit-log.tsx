@@ -1,35 +1,22 @@
 import { useRef } from 'preact/hooks';
 import { useApplications } from '../applications.ts';
 import { Button } from '../parts/controls.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
+import { counted, wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
 import { Turner } from '../parts/turner.tsx';
-import { address, go, route } from '../route.ts';
+import { address, FIRST_PAGE, go, here, route } from '../route.ts';
 import { EntryPane } from './entry-pane.tsx';
 import { useLiveLog } from './live-log.ts';
-import { eventsOf, type LogEvent } from './log-events.ts';
-import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
+import { eventsOf, isFiltered, type LogEvent, logQuery } from './log-entries.ts';
 import { LogFilters } from './log-filters.tsx';
 import { LogRows } from './log-rows.tsx';
 
 /** Shows the log of the tenant. */
 export function AuditLog() {
-  const { entity, actor, operation, denied, since, until, live } = route.value.query;
-  const applications = useApplications().value ?? [];
+  const { start, at = '0', entry, live, entity, actor, operation, denied, since, until } = route.value.query;
   const filter = { entity, actor, operation, denied, since, until };
-  return <Log filter={filter} live={live} names={new Map(applications.map(({ id, name }) => [id, name]))} />;
-}
-
-interface LogOptions {
-  readonly filter: LogFilter;
-  /** With `off`, the page does not wait for new entries. */
-  readonly live: string | undefined;
-  /** The names of applications, by id. */
-  readonly names: ReadonlyMap<string, string>;
-}
-
-function Log({ filter, live, names }: LogOptions) {
-  const { start, at = '0', entry } = route.value.query;
+  const applications = useApplications().value ?? [];
+  const names = new Map(applications.map(({ id, name }) => [id, name]));
   const element = useRef<HTMLDivElement>(null);
   const opened = useRef<LogEvent>();
   const scroller = () => element.current?.querySelector('.scroller');
@@ -38,7 +25,6 @@ function Log({ filter, live, names }: LogOptions) {
   const { value: page, fresh, isLoading } = log;
   const entries = [...fresh.entries, ...(page?.entries ?? [])];
   const events = eventsOf(entries);
-  const query = { ...filter, live };
   // Keep the open entry: it may leave the page when new entries arrive.
   opened.current = events.find(({ position }) => position === entry) ?? opened.current;
 
@@ -46,13 +32,13 @@ function Log({ filter, live, names }: LogOptions) {
     scroller()?.scrollTo(0, 0);
     scrollTo(0, 0);
     log.renew();
-    if (start !== undefined) go(address('audit', query));
+    if (start !== undefined) go(here(FIRST_PAGE));
   }
 
   return (
     <>
       <div class="list" ref={element}>
-        <LogFilters filter={filter} live={live} names={names} />
+        <LogFilters filter={filter} names={names} />
         <Wrong>{log.error}</Wrong>
         <Wrong>{fresh.error && `Live: ${fresh.error}`}</Wrong>
         <span class="held" role="status">
@@ -76,29 +62,19 @@ function Log({ filter, live, names }: LogOptions) {
             )}
           </div>
         )}
-        <div class={isLoading ? 'loading' : ''} aria-busy={isLoading}>
-          <LogRows
-            {...{ events, names }}
-            open={entry}
-            hrefOf={(id) => address('audit', { ...query, start, at: at === '0' ? undefined : at, entry: id })}
-          />
+        <LogRows {...{ events, names, isLoading }} open={entry} hrefOf={(id) => here({ entry: id })}>
           {page?.searchedTo !== undefined && (
-            <p class="searched">
+            <p class="searched soft">
               searched back to <Time at={page.searchedTo} />{' '}
-              <a href={address('audit', { ...query, start: page.next, at: String(Number(at) + entries.length) })}>
-                further
-              </a>
+              <a href={here({ ...FIRST_PAGE, start: page.next, at: String(Number(at) + entries.length) })}>further</a>
             </p>
           )}
-        </div>
+        </LogRows>
         <Turner
-          screen="audit"
-          query={query}
-          at={Number(at)}
-          {...{ start, isLoading }}
+          isLoading={isLoading}
           next={page?.next}
           shown={entries.length}
-          note={` entries in ${wholeNumber(events.length)} ${events.length === 1 ? 'call' : 'calls'}`}
+          note={` entries in ${counted(events.length, 'call')}`}
           command={{
             operation: 'listLogs',
             query: logQuery(filter),
@@ -106,9 +82,7 @@ function Log({ filter, live, names }: LogOptions) {
           }}
         />
       </div>
-      {entry !== undefined && opened.current?.position === entry && (
-        <EntryPane event={opened.current} names={names} closed={address('audit', { ...query, start, at })} />
-      )}
+      {entry !== undefined && opened.current?.position === entry && <EntryPane event={opened.current} names={names} />}
     </>
   );
 }

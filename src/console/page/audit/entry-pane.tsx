@@ -1,71 +1,67 @@
 import { AsCommand } from '../parts/as-command.tsx';
-import { JsonView } from '../parts/json-view.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
+import { JsonView } from '../parts/json.tsx';
+import { counted } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
-import { When } from '../parts/pieces.tsx';
-import { address } from '../route.ts';
-import type { LogEvent } from './log-events.ts';
-import type { LogFilter } from './log-filter.ts';
+import { Facts, When } from '../parts/pieces.tsx';
+import { address, here } from '../route.ts';
+import type { LogEvent, LogFilter } from './log-entries.ts';
 import { Actor, Result } from './log-rows.tsx';
 
 interface EntryPaneOptions {
   readonly event: LogEvent;
   /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
-  readonly closed: string;
 }
 
 /** Shows a call: its caller, its result, and links to its records. */
-export function EntryPane({ event, names, closed }: EntryPaneOptions) {
+export function EntryPane({ event, names }: EntryPaneOptions) {
   const { position, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
   const { id: _first, entity_id: _one, ...more } = rest;
   const [entity] = entities;
   const kind = type.replaceAll('_', ' ');
+  const facts = {
+    Time: <When at={created_at} />,
+    Actor: (
+      <>
+        {actor !== undefined && names.has(actor) ? (
+          <a href={address('applications', { app: actor })}>
+            <Actor of={event} names={names} />
+          </a>
+        ) : (
+          <>
+            {actor !== undefined && event.actor_name} <code>{actor ?? 'the vault, or the operator of its file'}</code>
+          </>
+        )}
+        {actor !== undefined && <Only filter={{ actor }} of="this actor" />}
+      </>
+    ),
+    Operation: (
+      <>
+        <code>{operation}</code>
+        <Only filter={{ operation }} of="this operation" />
+      </>
+    ),
+    Result: <Result of={event} />,
+    [entities.length > 1 ? counted(entities.length, kind) : kind]: (
+      <>
+        {entity === undefined && 'none'}
+        {entities.map((id) => (
+          <div key={id}>
+            <Entity id={id} type={type} />
+            <Only filter={{ entity: id }} of="this entity" />
+          </div>
+        ))}
+      </>
+    ),
+  };
   return (
     <Pane
       title={message.replace(/\.$/, '')}
       subject={position}
-      closed={closed}
+      closed={here({ entry: undefined })}
       actions={entity !== undefined && <AsCommand of={{ operation: 'listLogs', query: { entity_id: entity } }} />}
     >
-      <dl class="facts">
-        <dt>Time</dt>
-        <dd>
-          <When at={created_at} />
-        </dd>
-        <dt>Actor</dt>
-        <dd>
-          {actor !== undefined && names.has(actor) ? (
-            <a href={address('applications', { app: actor })}>
-              <Actor of={event} names={names} />
-            </a>
-          ) : (
-            <>
-              {actor !== undefined && event.actor_name} <code>{actor ?? 'the vault, or the operator of its file'}</code>
-            </>
-          )}
-          {actor !== undefined && <Only filter={{ actor }} of="this actor" />}
-        </dd>
-        <dt>Operation</dt>
-        <dd>
-          <code>{operation}</code>
-          <Only filter={{ operation }} of="this operation" />
-        </dd>
-        <dt>Result</dt>
-        <dd>
-          <Result of={event} />
-        </dd>
-        <dt>{entities.length > 1 ? `${wholeNumber(entities.length)} ${kind}s` : kind}</dt>
-        <dd>
-          {entity === undefined && 'none'}
-          {entities.map((id) => (
-            <div key={id}>
-              <Entity id={id} type={type} />
-              <Only filter={{ entity: id }} of="this entity" />
-            </div>
-          ))}
-        </dd>
-      </dl>
+      <Facts of={facts} />
       <JsonView
         text={JSON.stringify({ id: position, operation, actor_id: actor, entity_type: type, ...more, created_at })}
       />

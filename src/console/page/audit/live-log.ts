@@ -2,8 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Loaded, messageOf, useLoaded } from '../loaded.ts';
 import { PAGE_SIZE } from '../parts/turner.tsx';
 import { vault } from '../vault.ts';
-import type { LogRow } from './log-events.ts';
-import { isFiltered, type LogFilter, logQuery } from './log-filter.ts';
+import { isFiltered, type LogFilter, type LogRow, logQuery } from './log-entries.ts';
 
 /** The maximum number of new entries in one request and above the page. */
 const MAX_NEW = 100;

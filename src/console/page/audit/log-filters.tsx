@@ -1,13 +1,11 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
-import { holderRun } from '../holder.ts';
-import { Check, Select } from '../parts/controls.tsx';
-import { DateField } from '../parts/date-field.tsx';
+import { Check, DateField, Select } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
-import { HolderCommand } from '../parts/holder-command.tsx';
+import { HolderCommand, holderRun } from '../parts/holder-command.tsx';
 import { exactTime, wholeNumber } from '../parts/numbers.ts';
-import { address, go } from '../route.ts';
+import { FIRST_PAGE, go, here, route } from '../route.ts';
 import { aboutSession } from '../session.ts';
-import type { LogFilter } from './log-filter.ts';
+import type { LogFilter } from './log-entries.ts';
 
 /** The output of `vault audit verify`. */
 interface Verified {
@@ -23,16 +21,14 @@ const OPERATION_IDS = Object.keys(OPERATIONS).sort();
 
 interface LogFiltersOptions {
   readonly filter: LogFilter;
-  readonly live: string | undefined;
   /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
 }
 
 /** Shows the filters of the log, and the button that verifies the whole log. */
-export function LogFilters({ filter, live, names }: LogFiltersOptions) {
+export function LogFilters({ filter, names }: LogFiltersOptions) {
   const { entity = '', actor = '', operation = '', denied } = filter;
-  const addressOf = (changed: LogFilter & { readonly live?: string }) =>
-    address('audit', { ...filter, live, ...changed });
+  const addressOf = (changed: LogFilter & { readonly live?: string }) => here({ ...FIRST_PAGE, ...changed });
   return (
     <>
       <header>
@@ -54,7 +50,7 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
         <Check isOn={denied !== undefined} turn={(isOn) => go(addressOf({ denied: isOn ? '1' : '' }))}>
           denied only
         </Check>
-        <Check isOn={live !== 'off'} turn={(isOn) => go(addressOf({ live: isOn ? '' : 'off' }))}>
+        <Check isOn={route.value.query['live'] !== 'off'} turn={(isOn) => go(addressOf({ live: isOn ? '' : 'off' }))}>
           live
         </Check>
         <HolderCommand

@@ -1,26 +1,25 @@
-import { exactTime, wholeNumber } from '../parts/numbers.ts';
+import { counted, exactTime } from '../parts/numbers.ts';
 import { briefTime, ExactTime } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { TokenId } from '../parts/token-id.tsx';
-import type { LogEvent, LogRow } from './log-events.ts';
+import type { LogEvent, LogRow } from './log-entries.ts';
 
-interface LogRowsOptions {
+interface LogRowsOptions extends Pick<Parameters<typeof Rows>[0], 'open' | 'isLoading' | 'children'> {
   readonly events: readonly LogEvent[];
   readonly names: ReadonlyMap<string, string>;
-  readonly open: string | undefined;
   /** Returns the address that opens the event at a position. */
   readonly hrefOf: (position: string) => string;
 }
 
 /** Shows one row for each event of the log. */
-export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
+export function LogRows({ events, names, hrefOf, ...more }: LogRowsOptions) {
   return (
     <Rows
       caption="Entries of the log, newest first"
       rows={events}
       idOf={({ position }) => position}
       hrefOf={({ position }) => hrefOf(position)}
-      open={open}
+      {...more}
       columns={[
         {
           head: 'Time',
@@ -75,7 +74,7 @@ function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEve
       </span>
     );
   }
-  return <b>{`${wholeNumber(entities.length)} ${kind}s`}</b>;
+  return <b>{counted(entities.length, kind)}</b>;
 }
 
 /** Shows the status of the reply, and whether it was denied or revealed plaintext. */

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
 import { UNITS } from '../parts/numbers.ts';
-import { askDev } from './ask-dev.ts';
+import { ask } from '../session.ts';
 
 /** The reply of `GET /dev/clock`. */
 export interface ClockState {
@@ -28,7 +28,7 @@ export function useClock(isDev: boolean): void {
     return () => clearInterval(timer);
   }, [isDev]);
   useLoaded(isDev ? `clock ${looks}` : undefined, async (signal) => {
-    const seen = await askDev<ClockState>('GET', 'clock', undefined, signal);
+    const seen = await ask<ClockState>('dev/clock', { signal });
     const { removed } = clock.peek() ?? {};
     clock.value = { ...seen, ...(removed !== undefined && { removed }) };
   });

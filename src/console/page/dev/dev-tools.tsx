@@ -1,10 +1,9 @@
 import { AsCommand } from '../parts/as-command.tsx';
 import { route } from '../route.ts';
-import { lastCommand } from './ask-dev.ts';
+import { lastCommand } from './control.ts';
 import { Faults } from './faults.tsx';
-import { requests } from './live-requests.ts';
 import { RequestPane } from './request-pane.tsx';
-import { Requests } from './requests.tsx';
+import { Requests, requests } from './requests.tsx';
 import { Snapshots } from './snapshots.tsx';
 import { VaultClock } from './vault-clock.tsx';
 

@@ -1,8 +1,9 @@
 import type { DevFault } from '../../../contract/dev-paths.ts';
 import { useLoaded } from '../loaded.ts';
-import { Button } from '../parts/controls.tsx';
+import { Button, Form, Select } from '../parts/controls.tsx';
 import { Wrong } from '../parts/pieces.tsx';
-import { askDev, useControl } from './ask-dev.ts';
+import { ask } from '../session.ts';
+import { useControl } from './control.ts';
 
 /** The kinds of faults, with their request members and flags. */
 const KINDS: Readonly<Record<string, { readonly body: object; readonly flags: string }>> = {
@@ -19,22 +20,19 @@ const KINDS: Readonly<Record<string, { readonly body: object; readonly flags: st
 /** Shows the faults that are set, and a form that adds a fault. */
 export function Faults() {
   const { act, error } = useControl();
-  const faults = useLoaded('faults', (signal) =>
-    askDev<{ readonly data: readonly DevFault[] }>('GET', 'faults', undefined, signal),
-  );
+  const faults = useLoaded('faults', (signal) => ask<{ readonly data: readonly DevFault[] }>('dev/faults', { signal }));
   const { data = [] } = faults.value ?? {};
 
-  function add(event: SubmitEvent) {
-    event.preventDefault();
-    const { currentTarget: form } = event;
-    if (!(form instanceof HTMLFormElement)) return;
+  function add(form: HTMLFormElement) {
     const [request, kind, times, delay] = ['request', 'kind', 'times', 'delay'].map((name) =>
       String(new FormData(form).get(name)).trim(),
     );
     const { body, flags } = KINDS[kind ?? ''] ?? { body: {}, flags: '' };
     const later = delay === '' ? {} : { delay_ms: Number(delay) };
     const command = `vault dev faults set '${request}'${flags} --times ${times}${delay && ` --delay ${delay}ms`}`;
-    void act(command, () => askDev('POST', 'faults', { request, times: Number(times), ...body, ...later }));
+    void act(command, () =>
+      ask('dev/faults', { method: 'POST', body: { request, times: Number(times), ...body, ...later } }),
+    );
   }
 
   return (
@@ -46,25 +44,21 @@ export function Faults() {
             <code>{fault.request}</code> {textOf(fault)}
           </li>
         ))}
-        {faults.value !== undefined && data.length === 0 && <li class="none">none</li>}
+        {faults.value !== undefined && data.length === 0 && <li class="soft">none</li>}
       </ul>
-      <form class="buttons" onSubmit={add}>
-        <input name="request" required defaultValue="POST /tokens" spellcheck={false} aria-label="Method and path" />
-        <select name="kind" aria-label="Effect">
-          {Object.keys(KINDS).map((kind) => (
-            <option key={kind}>{kind}</option>
-          ))}
-        </select>
+      <Form class="buttons" onSend={add}>
+        <input name="request" required defaultValue="POST /tokens" aria-label="Method and path" />
+        <Select name="kind" aria-label="Effect" options={Object.keys(KINDS)} />
         <input name="times" type="number" min="1" defaultValue="1" required aria-label="Times" title="Times" />
         <input name="delay" type="number" min="0" placeholder="ms" aria-label="Delay in ms" title="Delay in ms" />
         <button type="submit">Add</button>
         <Button
           disabled={data.length === 0}
-          onClick={() => void act('vault dev faults clear', () => askDev('DELETE', 'faults'))}
+          onClick={() => void act('vault dev faults clear', () => ask('dev/faults', { method: 'DELETE' }))}
         >
           Clear
         </Button>
-      </form>
+      </Form>
       <Wrong>{error ?? faults.error}</Wrong>
     </section>
   );

@@ -1,11 +1,11 @@
 import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { useApplications } from '../applications.ts';
-import type { LogRow } from '../audit/log-events.ts';
+import type { LogRow } from '../audit/log-entries.ts';
 import { useLoaded } from '../loaded.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
-import { Time, Wrong } from '../parts/pieces.tsx';
+import { Facts, Time, Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
@@ -49,18 +49,7 @@ export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
       subject={String(id)}
       closed={address('dev')}
     >
-      <dl class="keys">
-        {Object.entries(facts).map(
-          ([term, fact]) =>
-            fact !== undefined &&
-            fact !== '' && (
-              <div key={term}>
-                <dt>{term}</dt>
-                <dd>{fact}</dd>
-              </div>
-            ),
-        )}
-      </dl>
+      <Facts class="keys" of={facts} />
       <AuditEntry entry={entry} />
     </Pane>
   );

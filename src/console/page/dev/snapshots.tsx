@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
-import { Button } from '../parts/controls.tsx';
+import { Button, Form } from '../parts/controls.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Time, Wrong } from '../parts/pieces.tsx';
-import { askDev, useControl } from './ask-dev.ts';
+import { ask } from '../session.ts';
+import { useControl } from './control.ts';
 
 interface Snapshot {
   readonly name: string;
@@ -18,20 +19,19 @@ export function Snapshots() {
   const { act, error } = useControl();
   const [typed, setTyped] = useState('');
   const snapshots = useLoaded('snapshots', (signal) =>
-    askDev<{ readonly data: readonly Snapshot[] }>('GET', 'snapshots', undefined, signal),
+    ask<{ readonly data: readonly Snapshot[] }>('dev/snapshots', { signal }),
   );
   const { data = [] } = snapshots.value ?? {};
   const replace = data.some(({ name }) => name === typed);
 
-  function save(event: SubmitEvent) {
-    event.preventDefault();
+  function save() {
     const command = `vault dev snapshot save ${typed}${replace ? ' --replace' : ''}`;
-    void act(command, () => askDev('POST', 'snapshots', { name: typed, replace }));
+    void act(command, () => ask('dev/snapshots', { method: 'POST', body: { name: typed, replace } }));
   }
   const load = (name: string) =>
-    void act(`vault dev snapshot load ${name} --yes`, () => askDev('POST', `snapshots/${name}/load`));
+    void act(`vault dev snapshot load ${name} --yes`, () => ask(`dev/snapshots/${name}/load`, { method: 'POST' }));
   const remove = (name: string) =>
-    void act(`vault dev snapshot delete ${name} --yes`, () => askDev('DELETE', `snapshots/${name}`));
+    void act(`vault dev snapshot delete ${name} --yes`, () => ask(`dev/snapshots/${name}`, { method: 'DELETE' }));
 
   return (
     <section aria-labelledby="dev-snapshots">
@@ -54,28 +54,26 @@ export function Snapshots() {
             <Sure label="Delete" question={`Delete ${name}?`} act={() => remove(name)} />
           </li>
         ))}
-        {snapshots.value !== undefined && data.length === 0 && <li class="none">none</li>}
+        {snapshots.value !== undefined && data.length === 0 && <li class="soft">none</li>}
       </ul>
       <div class="buttons">
-        <form class="buttons" onSubmit={save}>
+        <Form class="buttons" onSend={save}>
           <input
             name="name"
             required
             pattern="[a-z0-9_\-]{1,64}"
             title="lower-case letters, digits, - and _"
             placeholder="before-run"
-            autocomplete="off"
-            spellcheck={false}
             aria-label="Name of the snapshot"
             value={typed}
             onInput={({ currentTarget: { value } }) => setTyped(value)}
           />
           <button type="submit">{replace ? 'Replace' : 'Save'}</button>
-        </form>
+        </Form>
         <Sure
           label="Reset"
           question="Reset the vault? All changes since its start are lost"
-          act={() => void act('vault dev reset --yes', () => askDev('POST', 'reset'))}
+          act={() => void act('vault dev reset --yes', () => ask('dev/reset', { method: 'POST' }))}
         />
       </div>
       <Wrong>{error ?? snapshots.error}</Wrong>

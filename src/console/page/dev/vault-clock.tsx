@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
-import { Button } from '../parts/controls.tsx';
+import { Button, Form } from '../parts/controls.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Wrong } from '../parts/pieces.tsx';
-import { askDev, useControl } from './ask-dev.ts';
+import { ask } from '../session.ts';
 import { type ClockState, clock, spanOf } from './clock-state.ts';
+import { useControl } from './control.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -19,18 +20,13 @@ export function VaultClock() {
 
   const move = (command: string, method: 'POST' | 'PUT' | 'DELETE', body?: object) =>
     act(`vault dev clock ${command}`, async () => {
-      clock.value = await askDev<ClockState>(method, 'clock', body);
+      clock.value = await ask<ClockState>('dev/clock', { method, ...(body && { body }) });
       setNow(Date.now());
     });
   const set = (time: string) => move(`set ${time}`, 'PUT', { now: time });
   const advance = (command: string, ms: number) => move(`advance ${command}`, 'POST', { advance_ms: ms });
 
-  function setTyped(event: SubmitEvent) {
-    event.preventDefault();
-    const { currentTarget: form } = event;
-    if (!(form instanceof HTMLFormElement)) return;
-    void set(new Date(String(new FormData(form).get('time'))).toISOString());
-  }
+  const setTyped = (form: HTMLFormElement) => set(new Date(String(new FormData(form).get('time'))).toISOString());
 
   return (
     <section aria-labelledby="dev-clock">
@@ -47,10 +43,10 @@ export function VaultClock() {
         <Button disabled={next === undefined} title={next} onClick={() => next && set(next)}>
           Until next expiry
         </Button>
-        <form class="buttons" onSubmit={setTyped}>
+        <Form class="buttons" onSend={setTyped}>
           <input name="time" type="datetime-local" step="1" required aria-label="New time in your time zone" />
           <button type="submit">Set</button>
-        </form>
+        </Form>
         <Button disabled={offset === 0} onClick={() => move('reset', 'DELETE')}>
           Back
         </Button>

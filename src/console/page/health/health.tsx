@@ -1,10 +1,9 @@
-import { askHolder, holderRun } from '../holder.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { HolderCommand } from '../parts/holder-command.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
-import { Wrong } from '../parts/pieces.tsx';
-import { aboutSession, hasFile, isHeld, send } from '../session.ts';
+import { HolderCommand, holderRun } from '../parts/holder-command.tsx';
+import { counted, wholeNumber } from '../parts/numbers.ts';
+import { Facts, Wrong } from '../parts/pieces.tsx';
+import { aboutSession, ask, hasFile, isHeld, send } from '../session.ts';
 import { vault } from '../vault.ts';
 import { type KeyFacts, KeyTables } from './key-tables.tsx';
 
@@ -43,8 +42,8 @@ const doctor = holderRun<Checked>('doctor');
 /** Shows whether the vault is ready, and the state of its file and keys. */
 export function Health() {
   const ready = useLoaded('ready', askReady);
-  const file = useLoaded(hasFile() ? 'file' : undefined, (signal) => askHolder<FileFacts>('file', 'GET', signal));
-  const keys = useLoaded(hasFile() ? 'keys' : undefined, (signal) => askHolder<KeyFacts>('keys', 'GET', signal));
+  const file = useLoaded(hasFile() ? 'file' : undefined, (signal) => ask<FileFacts>('holder/file', { signal }));
+  const keys = useLoaded(hasFile() ? 'keys' : undefined, (signal) => ask<KeyFacts>('holder/keys', { signal }));
   const { findings = [], notices = [] } = doctor.state.value.result ?? {};
   return (
     <div class="list">
@@ -57,18 +56,14 @@ export function Health() {
           <h2>File</h2>
           <Wrong>{file.error}</Wrong>
           {file.value !== undefined && (
-            <dl class="facts">
-              <dt>File</dt>
-              <dd>
-                <code>{file.value.file}</code>
-              </dd>
-              <dt>Size</dt>
-              <dd>{byteSize(file.value.bytes)}</dd>
-              <dt>Log</dt>
-              <dd>{byteSize(file.value.log_bytes)}</dd>
-              <dt>Format</dt>
-              <dd>{file.value.format}</dd>
-            </dl>
+            <Facts
+              of={{
+                File: <code>{file.value.file}</code>,
+                Size: byteSize(file.value.bytes),
+                Log: byteSize(file.value.log_bytes),
+                Format: file.value.format,
+              }}
+            />
           )}
           <HolderCommand
             label="Doctor"
@@ -115,26 +110,14 @@ function Service({ of: { value, error } }: { readonly of: Loaded<Ready> }) {
           {value.notices.map((text) => (
             <Wrong key={text}>{text}</Wrong>
           ))}
-          <dl class="facts">
-            <dt>Version</dt>
-            <dd>{value.version}</dd>
-            <dt>Where</dt>
-            <dd>
-              <code>{about?.url}</code>
-            </dd>
-            {about?.audit_level !== undefined && (
-              <>
-                <dt>Audit level</dt>
-                <dd>{about.audit_level}</dd>
-              </>
-            )}
-            {value.tokens !== undefined && (
-              <>
-                <dt>Tokens</dt>
-                <dd>{wholeNumber(value.tokens)}</dd>
-              </>
-            )}
-          </dl>
+          <Facts
+            of={{
+              Version: value.version,
+              Where: <code>{about?.url}</code>,
+              'Audit level': about?.audit_level,
+              Tokens: value.tokens === undefined ? undefined : wholeNumber(value.tokens),
+            }}
+          />
         </>
       )}
       {isDaemon && <AsCommand of={{ text: 'vault wait', needs: 'daemon' }} />}
@@ -157,19 +140,10 @@ async function countTokens(signal: AbortSignal): Promise<number> {
 
 function verdictOf({ ok, checked, findings }: Checked) {
   const { tenants, applications, tokens, audit_entries: entries } = checked;
-  const counts = [
-    [tenants, 'tenant'],
-    [applications, 'application'],
-    [tokens, 'token'],
-    [entries, 'audit entry'],
-  ] as const;
-  const text = counts.map(([count, name]) => `${wholeNumber(count)} ${count === 1 ? name : plural(name)}`).join(', ');
-  return ok
-    ? `ok: ${text}`
-    : `${wholeNumber(findings.length)} ${findings.length === 1 ? 'finding' : 'findings'}: ${text}`;
+  const counts = { tenant: tenants, application: applications, token: tokens, 'audit entry': entries };
+  const text = Object.entries(counts).map(([name, count]) => counted(count, name));
+  return `${ok ? 'ok' : counted(findings.length, 'finding')}: ${text.join(', ')}`;
 }
-
-const plural = (name: string): string => (name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`);
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 

@@ -1,5 +1,5 @@
 import { AsCommand } from '../parts/as-command.tsx';
-import { wholeNumber } from '../parts/numbers.ts';
+import { counted } from '../parts/numbers.ts';
 import { Time } from '../parts/pieces.tsx';
 import { Table } from '../parts/table.tsx';
 
@@ -47,9 +47,7 @@ export function KeyTables({ of: { generation, slots, tenants } }: { readonly of:
           caption={
             <>
               Keys of tenant <code>{tenant_id}</code>{' '}
-              <span class="note">
-                {wholeNumber(stale)} {stale === 1 ? 'record' : 'records'} left to reseal
-              </span>
+              <span class="note">{counted(stale, 'record')} left to reseal</span>
             </>
           }
           hasTitle

@@ -1,4 +1,5 @@
-import { type Copied, commandOf, curlOf, type ShownCall, type ShownCommand, typescriptOf } from './command-of.ts';
+import { aboutSession } from '../session.ts';
+import { formsOf, type ShownCall, type ShownCommand } from './command-of.ts';
 import { Menu } from './menu.tsx';
 import { CopyButton } from './pieces.tsx';
 
@@ -9,42 +10,28 @@ interface AsCommandOptions {
 
 /** Shows a menu with the equivalent command, to copy it. */
 export function AsCommand({ of }: AsCommandOptions) {
-  const forms: readonly (readonly [string, Copied])[] = [
-    ['command', commandOf(of)],
-    ...('text' in of
-      ? []
-      : ([
-          ['curl', curlOf(of)],
-          ['TypeScript', typescriptOf(of)],
-        ] as const)),
-  ];
-
+  const about = aboutSession();
+  const forms = Object.entries(about === undefined ? {} : formsOf(of, about));
   return (
     <Menu class="command" name={forms.length > 1 ? 'Copy as command, curl, TypeScript' : 'Copy as command'}>
       <div>
         {forms.map(([name, form]) => (
-          <Form key={name} name={name} form={form} />
+          <div class="as" key={name}>
+            <b>{name}</b>
+            {'reason' in form ? (
+              <span class="note">{form.reason}</span>
+            ) : (
+              <>
+                <CopyButton text={form.text} />
+                <pre>
+                  <code>{form.text}</code>
+                </pre>
+                {form.note !== undefined && <span class="note">{form.note}</span>}
+              </>
+            )}
+          </div>
         ))}
       </div>
     </Menu>
-  );
-}
-
-function Form({ name, form }: { readonly name: string; readonly form: Copied }) {
-  return (
-    <div class="as">
-      <b>{name}</b>
-      {'reason' in form ? (
-        <span class="note">{form.reason}</span>
-      ) : (
-        <>
-          <CopyButton text={form.text} />
-          <pre>
-            <code>{form.text}</code>
-          </pre>
-          {form.note !== undefined && <span class="note">{form.note}</span>}
-        </>
-      )}
-    </div>
   );
 }

@@ -3,7 +3,7 @@ import { shellWord } from '../../../client/shell-word.ts';
 import { commandWords, OPERATIONS, type Operation, type OperationId } from '../../../contract/operations.ts';
 import type { Permission } from '../../../contract/permissions.ts';
 import type { About, HeldIdentity } from '../../about.ts';
-import { aboutSession, holdersOf, identitiesInUse } from '../session.ts';
+import { holdersOf, identitiesInUse } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 
@@ -27,16 +27,22 @@ export interface ShownCommand {
 }
 
 /** A text to copy, or the reason why there is none. */
-export type Copied = { readonly text: string; readonly note?: string | undefined } | { readonly reason: string };
+type Copied = { readonly text: string; readonly note?: string | undefined } | { readonly reason: string };
 
 const TEMPORARY = 'This vault is temporary: it ends with its daemon, and no command can name its file.';
 const OTHER_FILE = 'FILE is the vault file on the machine of the daemon.';
 const NO_DAEMON = 'This console opened the vault itself. A request needs a daemon: start `vault serve`.';
 
+/** Returns the forms of a call or command, by name. */
+export function formsOf(shown: ShownCall | ShownCommand, about: About): Readonly<Record<string, Copied>> {
+  const command = commandOf(shown, about);
+  return 'text' in shown
+    ? { command }
+    : { command, curl: curlOf(shown, about), TypeScript: typescriptOf(shown, about) };
+}
+
 /** Returns the command line that runs as it is in any folder, if the vault can be named. */
-export function commandOf(shown: ShownCall | ShownCommand): Copied {
-  const about = aboutSession();
-  if (about === undefined) return { reason: '' };
+function commandOf(shown: ShownCall | ShownCommand, about: About): Copied {
   if (!('text' in shown)) {
     const row: Operation = OPERATIONS[shown.operation];
     const key = keyOf(row);
@@ -97,9 +103,7 @@ function callText({ operation, params = {}, query = {}, body = {}, more }: Shown
 }
 
 /** Returns the curl command that makes the same call. */
-export function curlOf({ operation, params = {}, query = {}, body }: ShownCall): Copied {
-  const about = aboutSession();
-  if (about === undefined) return { reason: '' };
+function curlOf({ operation, params = {}, query = {}, body }: ShownCall, about: About): Copied {
   const { method, path, ...row }: Operation = OPERATIONS[operation];
   const { url, header_prefix: prefix } = about;
   const [, socket] = /^unix:(.*)/.exec(url) ?? [];
@@ -124,9 +128,7 @@ export function curlOf({ operation, params = {}, query = {}, body }: ShownCall):
 }
 
 /** Returns the TypeScript code that makes the same call. */
-export function typescriptOf({ operation, params, query, body }: ShownCall): Copied {
-  const about = aboutSession();
-  if (about === undefined) return { reason: '' };
+function typescriptOf({ operation, params, query, body }: ShownCall, about: About): Copied {
   const { url, header_prefix: headerPrefix } = about;
   if (!/^https?:/.test(url)) return { reason: NO_DAEMON };
   const row: Operation = OPERATIONS[operation];

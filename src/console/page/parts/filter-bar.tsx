@@ -3,8 +3,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { messageOf } from '../loaded.ts';
 import { go } from '../route.ts';
+import { Form } from './controls.tsx';
 import { type Offered, useOffers } from './offers.tsx';
-import { toast } from './toast.tsx';
+import { toast } from './pieces.tsx';
 
 interface FilterOptions {
   readonly text: string;
@@ -35,22 +36,15 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }:
     }
   }
 
-  function submit(event: Event) {
-    event.preventDefault();
-    void applyText(field.current?.value ?? value);
-  }
-
   return (
     <search class="filter">
-      <form onSubmit={submit}>
+      <Form onSend={() => applyText(field.current?.value ?? value)}>
         <input
           ref={field}
           role="combobox"
           aria-label="Filter"
           aria-expanded={offers.isOpen}
           placeholder={hint}
-          autocomplete="off"
-          spellcheck={false}
           value={value}
           onInput={({ currentTarget: { value, selectionStart } }) =>
             offers.onType(value, selectionStart ?? value.length)
@@ -58,7 +52,7 @@ export function FilterBar({ text, hint, apply, offersAt = () => NOTHING, menu }:
           {...offers.control}
         />
         <kbd>/</kbd>
-      </form>
+      </Form>
       {offers.list}
       {menu?.(value, applyText)}
     </search>

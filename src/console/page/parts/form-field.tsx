@@ -1,16 +1,20 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { Select } from './controls.tsx';
 
-interface FieldOptions {
+interface FieldOptions<Value extends string> {
   /** Unique in the form. */
   readonly name: string;
   /** Default: the name of the member in words, with the member as a tooltip. */
   readonly label?: ComponentChildren;
-  readonly value: string;
-  /** Receives the typed value. `caret` is the number of characters before the cursor. */
-  readonly onInput: (value: string, caret: number) => void;
+  readonly value: Value;
+  /** Receives the typed or chosen value. `caret` is the number of characters before the cursor. */
+  readonly onInput: (value: Value, caret: number) => void;
+  /** The values to choose from. Absent for a field to type in. */
+  readonly options?: Parameters<typeof Select<Value>>[0]['options'];
   /** The number of lines of a text area. Absent for a single-line input. */
   readonly rows?: number;
   readonly placeholder?: string | undefined;
+  /** With null, the field has no room for a note. */
   readonly note?: ComponentChildren;
   readonly errors?: readonly string[];
   /** The id of a datalist. */
@@ -22,14 +26,13 @@ interface FieldOptions {
   readonly children?: ComponentChildren;
 }
 
-type Typed = Pick<HTMLInputElement, 'value' | 'selectionStart'>;
-
 /** Shows a field with its label, errors and a note. Browsers do not store its value. */
-export function FormField({
+export function FormField<Value extends string = string>({
   name,
   label,
   value,
   onInput,
+  options,
   rows,
   note,
   errors = [],
@@ -38,28 +41,32 @@ export function FormField({
   list,
   placeholder,
   control: more,
-}: FieldOptions) {
+}: FieldOptions<Value>) {
   const id = `field-${name}`;
+  const described = { id, name, value, 'aria-describedby': `${id}-errors ${id}-note` };
   const control = {
     ...more,
-    ...{ id, name, value, autocomplete: 'off', spellcheck: false, list, placeholder },
+    ...{ ...described, list, placeholder },
     class: isCode ? 'code' : undefined,
     'aria-invalid': errors.length > 0,
-    'aria-describedby': `${id}-errors ${id}-note`,
-    onInput: ({ currentTarget: { value: text, selectionStart } }: { readonly currentTarget: Typed }) =>
-      onInput(text, selectionStart ?? 0),
+    onInput: ({ currentTarget: { value: text, selectionStart } }: JSX.TargetedInputEvent<HTMLTextAreaElement>) =>
+      onInput(text as Value, selectionStart),
   };
   return (
     <div class="field">
       <label for={id} title={label === undefined ? name : undefined}>
         {label ?? inWords(name)}
       </label>
-      {rows === undefined ? <input {...(control as object)} /> : <textarea {...control} rows={rows} />}
+      {options !== undefined && <Select {...described} options={options} choose={(chosen) => onInput(chosen, 0)} />}
+      {options === undefined && rows === undefined && <input {...(control as object)} />}
+      {rows !== undefined && <textarea {...control} rows={rows} />}
       {children}
       <FieldErrors id={`${id}-errors`} errors={errors} />
-      <p class="note" id={`${id}-note`}>
-        {note}
-      </p>
+      {note !== null && (
+        <p class="note" id={`${id}-note`}>
+          {note}
+        </p>
+      )}
     </div>
   );
 }

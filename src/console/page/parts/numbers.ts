@@ -41,6 +41,15 @@ export function wholeNumber(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** Formats a number of things: `1 token`, `1,000 tokens`. */
+export function counted(count: number, name: string): string {
+  return `${wholeNumber(count)} ${count === 1 ? name : name.replace(/y$/, 'ie').concat('s')}`;
+}
+
+/** Formats a number that the vault counts only up to a limit: `100,000+`. */
+export const upTo = (count: number, isCapped: boolean | undefined): string =>
+  `${wholeNumber(count)}${isCapped ? '+' : ''}`;
+
 /** Formats a time in the time zone of the browser, with the offset of the zone: `2026-11-28 03:05:09 +01:00`. */
 export function exactTime(iso: string): string {
   const ms = Date.parse(iso);

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
-import { Button } from './controls.tsx';
+import { KeyButton } from './controls.tsx';
 
 interface PaneOptions {
   readonly title: ComponentChildren;
@@ -19,15 +18,12 @@ interface PaneOptions {
 /** Shows one row beside the list, or over it on a narrow page. */
 export function Pane({ title, subject, closed, isWide, actions, children }: PaneOptions) {
   const element = useRef<HTMLElement>(null);
-  useKeys({ Escape: () => go(closed) });
   useEffect(() => element.current?.focus({ preventScroll: true }), [subject]);
   return (
     <section class={isWide ? 'pane wide' : 'pane'} ref={element} tabIndex={-1} aria-labelledby="pane-title">
       <header>
         <h2 id="pane-title">{title}</h2>
-        <Button onClick={() => go(closed)}>
-          Close <kbd>Esc</kbd>
-        </Button>
+        <KeyButton name="Close" shortcut="Escape" act={() => go(closed)} />
       </header>
       {actions && <div class="actions buttons">{actions}</div>}
       <div class="scroller">{children}</div>

@@ -1,10 +1,11 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import type { AccessRule } from '../../../client/create-client.ts';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
 import { outage } from '../outage.ts';
 import { Button } from './controls.tsx';
 import { exactTime, relativeTime, shortTime } from './numbers.ts';
-import { toast } from './toast.tsx';
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
 export function Time({ at }: { readonly at: string | undefined }) {
@@ -59,6 +60,29 @@ export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' |
 export const briefTime = (at: string | undefined): string =>
   at === undefined ? '' : shortTime(Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0));
 
+interface FactsOptions {
+  readonly of: Readonly<Record<string, ComponentChildren>>;
+  readonly class?: 'facts' | 'keys';
+}
+
+/** Shows values with their terms, without those that are undefined or empty. */
+export function Facts({ of, class: name = 'facts' }: FactsOptions) {
+  return (
+    <dl class={name}>
+      {Object.entries(of).map(
+        ([term, fact]) =>
+          fact !== undefined &&
+          fact !== '' && (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{fact}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
 export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined }) {
   return (
     <span class="tags">
@@ -98,4 +122,37 @@ export function Wrong({ children }: { readonly children: ComponentChildren }) {
       {children}
     </p>
   ) : null;
+}
+
+/** Shows a rule in one line: its containers or conditions, its transform and its description. */
+export function RuleText({
+  rule: { container, conditions = [], transform, description },
+}: {
+  readonly rule: AccessRule;
+}) {
+  const where = container ?? conditions.map((each) => `${each.attribute} ${each.operator} ${each.value}`).join(' and ');
+  return (
+    <>
+      <code>{where}</code> <Sees as={transform} /> <i>{description}</i>
+    </>
+  );
+}
+
+const SHOWN_MS = 3_000;
+const text = signal('');
+let timer = 0;
+
+/** Shows a short note for three seconds. */
+export function toast(note: string): void {
+  text.value = note;
+  clearTimeout(timer);
+  timer = setTimeout(() => (text.value = ''), SHOWN_MS);
+}
+
+export function Toast() {
+  return (
+    <p class="toast" role="status">
+      {text.value}
+    </p>
+  );
 }

@@ -1,13 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
-import { messageOf } from '../loaded.ts';
+import { useAction } from '../loaded.ts';
 import { aboutSession } from '../session.ts';
 import { loadAs } from '../vault.ts';
 import { Button } from './controls.tsx';
 import { forgetMatch } from './forget-match.ts';
-import { jsonNodes, memberText } from './json-nodes.ts';
-import { Wrong } from './pieces.tsx';
-import { toast } from './toast.tsx';
+import { jsonNodes, memberText } from './json.tsx';
+import { toast, Wrong } from './pieces.tsx';
 
 /** How long plaintext is shown or stays in the clipboard, in seconds. */
 const SECONDS = 30;
@@ -25,7 +24,7 @@ interface RevealOptions {
 export function Reveal({ id, as }: RevealOptions) {
   const element = useRef<HTMLPreElement>(null);
   const [remaining, setRemaining] = useState(0);
-  const [error, setError] = useState<string>();
+  const { act, error } = useAction();
   const isShown = remaining > 0;
   const newest = useRef(id);
   newest.current = id;
@@ -37,29 +36,19 @@ export function Reveal({ id, as }: RevealOptions) {
   }
 
   async function show() {
-    setError(undefined);
-    try {
-      const data = await dataOf(id, as);
-      // The pane may have closed or changed in the meantime.
-      if (newest.current !== id) return;
-      element.current?.replaceChildren(jsonNodes(data));
-      forgetMatch();
-      setRemaining(SECONDS);
-    } catch (wrong) {
-      setError(messageOf(wrong));
-    }
+    const data = await dataOf(id, as);
+    // The pane may have closed or changed in the meantime.
+    if (newest.current !== id) return;
+    element.current?.replaceChildren(jsonNodes(data));
+    forgetMatch();
+    setRemaining(SECONDS);
   }
 
   async function copy() {
-    setError(undefined);
-    try {
-      await navigator.clipboard.writeText(copied(await dataOf(id, as)));
-      forgetMatch();
-      toast(`Copied for ${SECONDS} seconds`);
-      setTimeout(clearClipboard, SECONDS * 1_000);
-    } catch (wrong) {
-      setError(messageOf(wrong));
-    }
+    await navigator.clipboard.writeText(copied(await dataOf(id, as)));
+    forgetMatch();
+    toast(`Copied for ${SECONDS} seconds`);
+    setTimeout(clearClipboard, SECONDS * 1_000);
   }
 
   // Hide before the next paint, because the pane may show another token then.
@@ -76,15 +65,15 @@ export function Reveal({ id, as }: RevealOptions) {
   useEffect(() => {
     if (!isShown) hide();
   }, [isShown]);
-  useKeys(isShown ? { Escape: hide, v: hide } : { v: () => void show() });
+  useKeys(isShown ? { Escape: hide, v: hide } : { v: () => void act(show) });
 
   return (
     <div class="reveal">
       <div class="buttons">
-        <Button class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
+        <Button class={isShown ? '' : 'danger'} onClick={isShown ? hide : () => act(show)}>
           {isShown ? 'Hide' : 'Reveal'} <kbd>{isShown ? 'Esc' : 'v'}</kbd>
         </Button>
-        {isSecureContext && <Button onClick={copy}>Copy without showing</Button>}
+        {isSecureContext && <Button onClick={() => act(copy)}>Copy without showing</Button>}
         {isShown && <progress max={SECONDS} value={remaining} aria-label="Seconds until the plaintext is hidden" />}
       </div>
       <pre class="json plain" ref={element} hidden={!isShown} />

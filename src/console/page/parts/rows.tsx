@@ -46,13 +46,27 @@ interface RowsOptions<Row> {
   /** Whether each row has a button that copies its id. */
   readonly hasCopy?: boolean;
   readonly selection?: Selection;
+  /** Whether the list still shows earlier rows. */
+  readonly isLoading?: boolean;
+  /** Shown below the rows. */
+  readonly children?: ComponentChildren;
 }
 
 /**
  * Shows a table with rows of one line that can be opened. The Tab key reaches one row; `j`, `k` and the arrows move to
  * the others, `x` selects the current one.
  */
-export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, selection }: RowsOptions<Row>) {
+export function Rows<Row>(options: RowsOptions<Row>) {
+  const { isLoading, rows, children } = options;
+  return (
+    <div class={isLoading ? 'loading' : ''} aria-busy={isLoading}>
+      {rows.length > 0 && <RowTable {...options} />}
+      {children}
+    </div>
+  );
+}
+
+function RowTable<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, selection }: RowsOptions<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [current, setCurrent] = useState<string>();
   const before = useRef(open);
@@ -83,7 +97,6 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy,
     body.current?.querySelectorAll<HTMLElement>('a.row')[index]?.focus();
   }, [open]);
 
-  if (rows.length === 0) return null;
   const [first, ...others] = columns;
   return (
     <div class="scroller">

@@ -5,17 +5,19 @@ interface TableOptions {
   /** Whether the caption is a visible title. Otherwise, only screen readers announce it. */
   readonly hasTitle?: boolean;
   readonly heads?: readonly string[];
+  /** The class of a table whose heads only screen readers announce. */
+  readonly class?: string;
   /** The cells of each row. The first one names the row. */
   readonly rows: readonly (readonly ComponentChildren[])[];
 }
 
 /** Shows a table of text. */
-export function Table({ caption, hasTitle, heads, rows }: TableOptions) {
+export function Table({ caption, hasTitle, heads, class: name, rows }: TableOptions) {
   return (
-    <table>
+    <table class={name}>
       <caption class={hasTitle ? undefined : 'unseen'}>{caption}</caption>
       {heads && (
-        <thead>
+        <thead class={name && 'unseen'}>
           <tr>
             {heads.map((head) => (
               <th scope="col" key={head}>

@@ -1,21 +1,14 @@
-import { useKeys } from '../keys.ts';
-import { address, go } from '../route.ts';
+import { FIRST_PAGE, go, here, route } from '../route.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall } from './command-of.ts';
-import { Button } from './controls.tsx';
+import { KeyButton } from './controls.tsx';
 import { wholeNumber } from './numbers.ts';
 
 /** The number of rows per page. */
 export const PAGE_SIZE = 50;
 
 interface TurnerOptions {
-  readonly screen: string;
-  /** The parts of the address that stay the same. */
-  readonly query: Readonly<Record<string, string | undefined>>;
-  /** The number of rows before this page. */
-  readonly at: number;
-  /** The cursors of this page and of the next one. */
-  readonly start: string | undefined;
+  /** The cursor of the next page. */
   readonly next: string | undefined;
   readonly shown: number;
   readonly total?: string | undefined;
@@ -33,11 +26,13 @@ interface TurnerOptions {
 const before = new Map<string, string | undefined>();
 
 /** Shows the position in a list, with links to the newer and the older page. */
-export function Turner({ screen, query, command, isOldestFirst, ...position }: TurnerOptions) {
-  const { at, start, shown, total, note, isLoading } = position;
+export function Turner({ command, isOldestFirst, ...position }: TurnerOptions) {
+  const { shown, total, note, isLoading } = position;
+  const { start } = route.value.query;
+  const at = Number(route.value.query['at'] ?? 0);
   const next = isLoading ? undefined : position.next;
   const turn = (to: number, cursor: string | undefined) =>
-    go(address(screen, { ...query, start: cursor, at: to === 0 ? undefined : String(to) }));
+    go(here({ ...FIRST_PAGE, start: cursor, at: to === 0 ? undefined : String(to) }));
 
   function older() {
     if (next === undefined) return;
@@ -51,7 +46,6 @@ export function Turner({ screen, query, command, isOldestFirst, ...position }: T
     turn(cursor === undefined ? 0 : Math.max(0, at - PAGE_SIZE), cursor);
   }
 
-  useKeys({ ']': older, '[': newer });
   return (
     <footer>
       <span role="status">
@@ -61,12 +55,8 @@ export function Turner({ screen, query, command, isOldestFirst, ...position }: T
       </span>
       <AsCommand of={command} />
       <span class="buttons">
-        <Button onClick={newer} disabled={start === undefined}>
-          {isOldestFirst ? 'Older' : 'Newer'} <kbd>[</kbd>
-        </Button>
-        <Button onClick={older} disabled={next === undefined}>
-          {isOldestFirst ? 'Newer' : 'Older'} <kbd>]</kbd>
-        </Button>
+        <KeyButton name={isOldestFirst ? 'Older' : 'Newer'} shortcut="[" act={newer} disabled={start === undefined} />
+        <KeyButton name={isOldestFirst ? 'Newer' : 'Older'} shortcut="]" act={older} disabled={next === undefined} />
       </span>
     </footer>
   );

@@ -2,7 +2,7 @@ import type { Application } from '../../../client/create-client.ts';
 import { readersOf, useApplications } from '../applications.ts';
 import { Select } from '../parts/controls.tsx';
 import { Wrong } from '../parts/pieces.tsx';
-import { address, go, route } from '../route.ts';
+import { address, go, here, route } from '../route.ts';
 import { queryAt } from '../tokens/filter.ts';
 import { Filtered, TokenFilterBar } from '../tokens/token-filter.tsx';
 import { SeenTokens } from './seen-tokens.tsx';
@@ -14,8 +14,7 @@ const MAX_OTHERS = 3;
 /** Shows the tokens as an application sees them. */
 export function SeeAs() {
   const applications = useApplications();
-  const { q, find, app, start, at = '0', token } = route.value.query;
-  const compared = route.value.query['with'];
+  const { app, token, with: compared } = route.value.query;
   const all = applications.value ?? [];
   const readers = readersOf(all);
   const application = readers.find(({ id }) => id === app) ?? readers[0];
@@ -30,17 +29,10 @@ export function SeeAs() {
             aria-label="Application"
             value={application?.id}
             options={readers.map(({ id, name, type }) => [id, `${name} (${type})`] as const)}
-            choose={(id) => go(address('see-as', { q, find, start, at, token, with: compared, app: id }))}
+            choose={(id) => go(here({ app: id }))}
           />
-          <Compare
-            readers={readers.filter(({ id }) => id !== application?.id)}
-            chosen={others}
-            hrefOf={(ids) => address('see-as', { q, find, app, start, at, token, with: ids.join(',') })}
-          />
-          <TokenFilterBar
-            text={text ?? ''}
-            to={(filter) => address('see-as', { ...filter, app, token, with: compared })}
-          />
+          <Compare readers={readers.filter(({ id }) => id !== application?.id)} chosen={others} />
+          <TokenFilterBar text={text} />
         </header>
         <Wrong>{applications.error}</Wrong>
         {applications.value !== undefined && application === undefined && (
@@ -52,23 +44,10 @@ export function SeeAs() {
           </div>
         )}
         {application !== undefined && (
-          <Filtered text={text}>
-            {(filter) => (
-              <SeenTokens
-                {...{ application, others, all, filter, start, token, compared }}
-                kept={{ q, find }}
-                at={Number(at)}
-              />
-            )}
-          </Filtered>
+          <Filtered text={text}>{(filter) => <SeenTokens {...{ application, others, all, filter }} />}</Filtered>
         )}
       </div>
-      {application !== undefined && token !== undefined && (
-        <Why
-          {...{ application, all, id: token }}
-          closed={address('see-as', { q, find, app, start, at, with: compared })}
-        />
-      )}
+      {application !== undefined && token !== undefined && <Why {...{ application, all, id: token }} />}
     </>
   );
 }
@@ -86,12 +65,11 @@ function chosenOf(
 interface CompareOptions {
   readonly readers: readonly Application[];
   readonly chosen: readonly Application[];
-  /** Returns the address with these applications. */
-  readonly hrefOf: (ids: readonly string[]) => string;
 }
 
 /** Shows the further applications, with controls to add and remove them. */
-function Compare({ readers, chosen, hrefOf }: CompareOptions) {
+function Compare({ readers, chosen }: CompareOptions) {
+  const hrefOf = (ids: readonly string[]) => here({ with: ids.join(',') });
   const remaining = readers.filter((each) => !chosen.includes(each));
   const ids = chosen.map(({ id }) => id);
   return (

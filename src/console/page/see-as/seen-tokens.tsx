@@ -5,15 +5,14 @@ import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
 import { Button } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
-import { wholeNumber } from '../parts/numbers.ts';
+import { upTo } from '../parts/numbers.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { type Column, Rows } from '../parts/rows.tsx';
 import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
-import { address } from '../route.ts';
-import type { ParsedFilter } from '../tokens/filter.ts';
+import { here, route } from '../route.ts';
+import { askPage, askTotal, type ParsedFilter } from '../tokens/filter.ts';
 import { NoTokens } from '../tokens/no-tokens.tsx';
-import { askPage, askTotal } from '../tokens/token-page.ts';
 import { vault } from '../vault.ts';
 
 const OUTCOMES = ['reveal', 'mask', 'redact', 'nothing'] as const;
@@ -21,25 +20,19 @@ type Outcome = (typeof OUTCOMES)[number];
 
 interface SeenOptions {
   readonly application: Application;
-  /** The further applications to compare, and below their ids as in the address. */
+  /** The further applications to compare. */
   readonly others: readonly Application[];
-  readonly compared: string | undefined;
   readonly all: readonly Application[];
   readonly filter: ParsedFilter;
-  /** The filter in the address. */
-  readonly kept: Readonly<Record<'q' | 'find', string | undefined>>;
-  readonly start: string | undefined;
-  readonly at: number;
-  readonly token: string | undefined;
 }
 
 /** Shows a page of tokens with the transform of the application, and one column for each further application. */
-export function SeenTokens({ application, others, compared, all, filter, start, at, token, ...options }: SeenOptions) {
+export function SeenTokens({ application, others, all, filter }: SeenOptions) {
+  const { start, token } = route.value.query;
   const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, { start }, signal));
   const total = useLoaded(filter.text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   const seesOf = askerOf(application, all);
-  const kept = { ...options.kept, app: application.id, with: compared };
   return (
     <>
       <div class="counts">
@@ -52,28 +45,23 @@ export function SeenTokens({ application, others, compared, all, filter, start, 
         <CountAll id={application.id} />
       </div>
       <Wrong>{page.error}</Wrong>
-      {page.value !== undefined && tokens.length === 0 && (
-        <NoTokens filter={filter} all={address('see-as', { app: application.id, with: compared })} />
-      )}
-      <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
-        <Rows
-          caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
-          rows={tokens}
-          idOf={({ id }) => id}
-          hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
-          open={token}
-          hasCopy
-          columns={[
-            { head: 'Token', ...ID_COLUMN },
-            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'extra' },
-            ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
-          ]}
-        />
-      </div>
+      {page.value !== undefined && tokens.length === 0 && <NoTokens filter={filter} />}
+      <Rows
+        caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
+        rows={tokens}
+        idOf={({ id }) => id}
+        hrefOf={({ id }) => here({ app: application.id, token: id })}
+        open={token}
+        hasCopy
+        columns={[
+          { head: 'Token', ...ID_COLUMN },
+          { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'extra' },
+          ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
+        ]}
+        isLoading={page.isLoading}
+      />
       <Turner
-        screen="see-as"
-        query={{ ...kept, token }}
-        {...{ at, start, next }}
+        next={next}
         shown={tokens.length}
         total={total.value}
         isLoading={page.isLoading}
@@ -130,10 +118,7 @@ function CountAll({ id }: { readonly id: string }) {
       {value.reach.map(({ source, priority, transform, tokens, capped }) => (
         <span class="count" key={`${priority} ${transform}`}>
           {source === 'rule' ? `rule ${priority}` : source === 'permission' ? 'plain' : ''} <Sees as={transform} />{' '}
-          <b>
-            {wholeNumber(tokens)}
-            {capped && '+'}
-          </b>
+          <b>{upTo(tokens, capped)}</b>
         </span>
       ))}
     </span>

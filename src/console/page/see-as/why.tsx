@@ -4,17 +4,15 @@ import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf } from '../applications.ts';
 import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { memberText } from '../parts/json-nodes.ts';
-import { JsonView } from '../parts/json-view.tsx';
+import { JsonView, memberText } from '../parts/json.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { Sees, Wrong } from '../parts/pieces.tsx';
+import { RuleText, Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
-import { RuleText } from '../parts/rule-text.tsx';
 import { Table } from '../parts/table.tsx';
-import { address } from '../route.ts';
+import { address, here } from '../route.ts';
 import { useOwnAccess } from '../tokens/own-access.tsx';
+import { becauseOf } from '../tokens/seen-by.tsx';
 import { loadMasked } from '../vault.ts';
-import { becauseOf } from './because-of.ts';
 
 const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
 
@@ -22,11 +20,10 @@ interface WhyOptions {
   readonly application: Application;
   readonly all: readonly Application[];
   readonly id: string;
-  readonly closed: string;
 }
 
 /** Shows a token as the application sees it, with the reason. */
-export function Why({ application, all, id, closed }: WhyOptions) {
+export function Why({ application, all, id }: WhyOptions) {
   const token = useLoaded(id, (signal) => loadMasked(id, signal));
   return (
     <Pane
@@ -36,7 +33,7 @@ export function Why({ application, all, id, closed }: WhyOptions) {
         </>
       }
       subject={`${application.id} ${id}`}
-      closed={closed}
+      closed={here({ token: undefined })}
       isWide
       actions={
         <>
@@ -56,7 +53,7 @@ export function Why({ application, all, id, closed }: WhyOptions) {
   );
 }
 
-function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & { readonly text: string }) {
+function Explained({ application, all, id, text }: WhyOptions & { readonly text: string }) {
   const { containers = [] }: { readonly containers?: readonly string[] } = JSON.parse(text);
   const grants = grantsOf(application, all);
   const facts = { id, containers };

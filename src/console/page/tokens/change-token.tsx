@@ -1,17 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
-import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { Draft } from '../parts/draft.tsx';
-import { JsonView } from '../parts/json-view.tsx';
-import { Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
-import { go } from '../route.ts';
+import { Draft, useDraft } from '../parts/draft.tsx';
+import { JsonView } from '../parts/json.tsx';
+import { toast, Wrong } from '../parts/pieces.tsx';
+import { go, here } from '../route.ts';
 import { loadMasked, sendText, tokenPath } from '../vault.ts';
-import { type DraftOutcome, outcomeOf } from './new-token-form.tsx';
-import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
+import { EMPTY_DRAFT, patchText, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
-import { patchText } from './token-patch.ts';
 
 const KEPT = 'Leave empty to keep it; null removes it. This form cannot show the current value.';
 
@@ -26,34 +23,27 @@ const NOTES = {
 };
 
 /** Shows a form that changes a token by a merge patch, and shows the patch before it is sent. */
-export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
+export function ChangeToken({ id }: { readonly id: string }) {
   const { value, error } = useLoaded(id, (signal) => loadMasked(id, signal));
   if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;
-  return <ChangeForm key={id} id={id} token={JSON.parse(value)} closed={closed} />;
+  return <ChangeForm key={id} id={id} token={JSON.parse(value)} />;
 }
 
 interface ChangeOptions {
   readonly id: string;
   readonly token: Token;
-  readonly closed: string;
 }
 
-function ChangeForm({ id, token, closed }: ChangeOptions) {
+function ChangeForm({ id, token }: ChangeOptions) {
   const [start] = useState(() => draftOf(token));
-  const [draft, setDraft] = useState(start);
-  const [refused, setRefused] = useState<DraftOutcome>({ errors: {} });
+  const { draft, change, refused, send } = useDraft(() => start);
   const patch = patchText(start, draft);
 
   async function save() {
     const init = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } };
-    const outcome = await outcomeOf(sendText(tokenPath(id), patch, init)).catch((wrong) => ({
-      errors: {},
-      message: messageOf(wrong),
-    }));
-    if (!('text' in outcome)) return setRefused(outcome);
+    await sendText(tokenPath(id), patch, init);
     toast('Token changed');
-    reload();
-    go(closed, 'replace');
+    go(here({ draft: undefined }), 'replace');
   }
 
   return (
@@ -64,9 +54,8 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
         </>
       }
       action="Save"
-      closed={closed}
       isReady={patch !== '{}'}
-      onSubmit={save}
+      onSubmit={() => send(save)}
       previewTitle="Merge patch"
       preview={
         <>
@@ -75,17 +64,8 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
         </>
       }
     >
-      <Wrong>{refused.message}</Wrong>
-      <TokenFields
-        draft={draft}
-        errors={refused.errors}
-        change={(part) => {
-          setRefused({ errors: {} });
-          setDraft((before) => ({ ...before, ...part }));
-        }}
-        notes={NOTES}
-        hasDefaults={false}
-      />
+      <Wrong>{refused?.message}</Wrong>
+      <TokenFields draft={draft} errors={refused?.errors ?? {}} change={change} notes={NOTES} hasDefaults={false} />
     </Draft>
   );
 }

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { RangeField } from '../../../core/search/parse-query.ts';
-import { Select } from '../parts/controls.tsx';
-import { DateField } from '../parts/date-field.tsx';
+import { DateField, Form, Select } from '../parts/controls.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { exactTime } from '../parts/numbers.ts';
 import { daysIn, NO_DAYS, withDays } from './days-in-query.ts';
@@ -31,15 +30,13 @@ function DatesForm({ query, choose }: DatesOptions) {
   const [field, setField] = useState<RangeField>(first);
   const [days, setDays] = useState(daysIn(query, first) ?? NO_DAYS);
 
-  function apply(event: SubmitEvent) {
-    event.preventDefault();
-    const { currentTarget: form } = event;
-    if (form instanceof HTMLFormElement) form.closest('details')?.removeAttribute('open');
+  function apply(form: HTMLFormElement) {
+    form.closest('details')?.removeAttribute('open');
     choose(withDays(query, field, days));
   }
 
   return (
-    <form onSubmit={apply}>
+    <Form onSend={apply}>
       <Select
         aria-label="Date"
         value={field}
@@ -55,6 +52,6 @@ function DatesForm({ query, choose }: DatesOptions) {
       <button type="submit" class="main">
         Apply
       </button>
-    </form>
+    </Form>
   );
 }

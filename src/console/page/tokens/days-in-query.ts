@@ -12,9 +12,9 @@ export const NO_DAYS: Days = { from: '', to: '' };
 
 /** Returns the days of the range that all matches of the query are in; undefined if the query has no such range. */
 export function daysIn(query: string, field: RangeField): Days | undefined {
-  const parsed = parse(query);
-  const parts = parsed?.kind === 'and' ? parsed.parts : [parsed];
-  const range = parts.find((part) => part?.kind === 'range' && part.field === field);
+  const whole = parsed(query);
+  const parts = typeof whole === 'string' ? [] : whole.kind === 'and' ? whole.parts : [whole];
+  const range = parts.find((part) => part.kind === 'range' && part.field === field);
   if (range?.kind !== 'range') return undefined;
   const { from, fromInclusive, to, toInclusive } = range;
   return {
@@ -40,7 +40,8 @@ function withRange(query: string, field: RangeField, range: string): string {
     const start = query.slice(0, term.index);
     return range === '' ? (start + rest).replace(/^\s*(AND\s+)?/, '') : start + space + and + range + rest;
   }
-  const others = parse(query)?.kind === 'or' && range !== '' ? `(${query})` : query;
+  const whole = parsed(query);
+  const others = typeof whole !== 'string' && whole.kind === 'or' && range !== '' ? `(${query})` : query;
   return [others, range].filter(Boolean).join(' AND ');
 }
 
@@ -59,11 +60,12 @@ function startOf(day: string, after = 0): string {
   return `${date}T${time.slice(0, 5)}${zone.replace('UTC', 'Z')}`;
 }
 
-function parse(query: string): Query | undefined {
+/** Parses a query. Returns an error message for an invalid one. */
+export function parsed(text: string): Query | string {
   try {
-    return query === '' ? undefined : parseQuery(query);
+    return parseQuery(text);
   } catch (error) {
-    if (error instanceof QueryError) return undefined;
+    if (error instanceof QueryError) return error.message;
     throw error;
   } finally {
     forgetMatch();

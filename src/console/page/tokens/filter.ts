@@ -1,7 +1,12 @@
-import type { TokenType } from '../../../client/create-client.ts';
-import { parseQuery, type Query, QueryError } from '../../../core/search/parse-query.ts';
+import type { Token, TokenType } from '../../../client/create-client.ts';
+import type { Query } from '../../../core/search/parse-query.ts';
+import type { ShownCall } from '../parts/command-of.ts';
 import { forgetMatch } from '../parts/forget-match.ts';
+import { upTo } from '../parts/numbers.ts';
+import { PAGE_SIZE } from '../parts/turner.tsx';
 import { session } from '../session.ts';
+import { vault } from '../vault.ts';
+import { parsed } from './days-in-query.ts';
 
 /** The parameters of a list that filter tokens. Values of one parameter are alternatives; all parameters must match. */
 export interface ListFilters {
@@ -21,19 +26,13 @@ export interface ParsedFilter {
   readonly hasData: boolean;
 }
 
-/** Parses a query. Returns an error message for an invalid one. */
+/** Parses a filter. Returns an error message for an invalid one. */
 export function parseFilter(text: string): ParsedFilter | string {
   if (text === '') return { text, list: {}, hasData: false };
-  try {
-    const query = parseQuery(text);
-    const list = listOf(query);
-    return { text, hasData: isOfData(query), ...(list && { list }) };
-  } catch (error) {
-    if (error instanceof QueryError) return error.message;
-    throw error;
-  } finally {
-    forgetMatch();
-  }
+  const query = parsed(text);
+  if (typeof query === 'string') return query;
+  const list = listOf(query);
+  return { text, hasData: isOfData(query), ...(list && { list }) };
 }
 
 const isOfData = (query: Query): boolean =>
@@ -99,6 +98,9 @@ function quoted(word: string): string {
 const kept = new Map<string, string>();
 session.subscribe(({ kind }) => kind === 'locked' && kept.clear());
 
+/** The members of an address without a query. */
+export const NO_FILTER = { q: undefined, find: undefined };
+
 /** Returns the part of an address that stands for a query. */
 export function addressOf(query: string): { readonly q?: string; readonly find?: string } {
   const filter = parseFilter(query);
@@ -111,4 +113,49 @@ export function addressOf(query: string): { readonly q?: string; readonly find?:
 /** Returns the query that an address stands for; undefined for one whose values this page has forgotten. */
 export function queryAt({ q = '', find }: Readonly<Record<string, string>>): string | undefined {
   return find === undefined ? q : kept.get(find);
+}
+
+export interface TokenPage {
+  readonly tokens: readonly Token[];
+  /** The cursor of the next page. */
+  readonly next: string | undefined;
+}
+
+interface PageStart {
+  /** The cursor of the page; undefined for the first page. */
+  readonly start: string | undefined;
+  readonly order?: 'oldest' | undefined;
+}
+
+/** Loads a page after a cursor. Requests masked data, even when the identity may see more. */
+export async function askPage(
+  { list, text }: ParsedFilter,
+  { start, order }: PageStart,
+  signal: AbortSignal,
+): Promise<TokenPage> {
+  const paged = { transform: 'mask' as const, size: PAGE_SIZE, ...(order && { order }), ...(start && { start }) };
+  const { pagination, data } =
+    list === undefined
+      ? await vault().searchTokensByCursor({ body: { query: text, ...paged }, signal })
+      : await vault().listTokensByCursor({ query: { ...list, ...paged }, signal });
+  return { tokens: data, next: pagination.next };
+}
+
+/** Loads the number of tokens that match the filter: `10,000` or, above the cap, `100,000+`. */
+export async function askTotal({ list, text }: ParsedFilter, signal: AbortSignal): Promise<string> {
+  const one = { size: 1, transform: 'redact' as const };
+  const { pagination } =
+    list === undefined
+      ? await vault().searchTokens({ body: { query: text, ...one }, signal })
+      : await vault().listTokens({ query: { ...list, ...one }, signal });
+  return upTo(pagination.total_items, pagination.total_items_capped);
+}
+
+/** Returns the call that lists the tokens of a filter, for its command. */
+export function listCommand({ list, text }: ParsedFilter, order?: 'oldest'): ShownCall {
+  const shown = { transform: 'mask' as const, ...(order && { order }) };
+  if (list === undefined) {
+    return { operation: order ? 'searchTokensByCursor' : 'searchTokens', body: { query: text, ...shown } };
+  }
+  return { operation: order ? 'listTokensByCursor' : 'listTokens', query: { ...list, ...shown } };
 }

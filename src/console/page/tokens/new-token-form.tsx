@@ -1,19 +1,15 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { type TokenType, VaultError } from '../../../client/create-client.ts';
-import { TOKEN_TYPES } from '../../../contract/token-types.ts';
-import { messageOf, reload, useLoaded } from '../loaded.ts';
-import { Select } from '../parts/controls.tsx';
-import { useDebounced } from '../parts/debounced.ts';
-import { Draft } from '../parts/draft.tsx';
+import { type MemberRule, TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
+import { useLoaded } from '../loaded.ts';
+import { Draft, type Refusal, refusalOf, useDebounced, useDraft } from '../parts/draft.tsx';
 import { forgetMatch } from '../parts/forget-match.ts';
-import type { Errors } from '../parts/form-field.tsx';
-import { Wrong } from '../parts/pieces.tsx';
-import { toast } from '../parts/toast.tsx';
+import { FormField } from '../parts/form-field.tsx';
+import { toast, Wrong } from '../parts/pieces.tsx';
 import { address, go } from '../route.ts';
 import { sendText } from '../vault.ts';
-import { DataFields } from './data-fields.tsx';
 import { PreviewPane } from './preview-pane.tsx';
-import { createText, EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
+import { createText, EMPTY_DRAFT } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
 
 const NOTES = {
@@ -27,45 +23,23 @@ const NOTES = {
   expires_at: 'ISO 8601, or M/D/YYYY',
 };
 
-/** The vault's reply to a draft, or the errors in the draft. */
-export interface DraftOutcome {
-  readonly text?: string;
-  readonly errors: Errors;
-  /** An error that does not concern a single member. */
-  readonly message?: string;
-}
-
 /** Shows a form for a new token, with a preview. The typed text exists only in this form. */
-export function NewTokenForm({ closed }: { readonly closed: string }) {
-  const [draft, setDraft] = useState(EMPTY_DRAFT);
-  const [refused, setRefused] = useState<DraftOutcome>();
+export function NewTokenForm() {
+  const { draft, change, refused, send } = useDraft(() => EMPTY_DRAFT);
   const valid = useRef('');
   const body = createText(draft);
   const settled = useDebounced(body);
   const isBlank = draft.data.trim() === '';
-  const { value, error, isLoading } = useLoaded(isBlank ? undefined : settled, (signal) =>
-    outcomeOf(sendText('tokens/preview', settled, { signal })),
-  );
+  const { value, error, isLoading } = useLoaded(isBlank ? undefined : settled, (signal) => previewOf(settled, signal));
   useEffect(() => forgetMatch, []);
-  const { errors, message, text } = refused ?? value ?? { errors: {} };
-  if (text !== undefined) valid.current = text;
+  const { errors = {}, message } = refused ?? value?.refused ?? {};
+  if (value?.text !== undefined) valid.current = value.text;
   const isValid = value?.text !== undefined && refused === undefined;
   const isSettled = settled === body && !isLoading;
 
-  function change(part: Partial<TokenDraft>) {
-    setRefused(undefined);
-    setDraft((before) => ({ ...before, ...part }));
-  }
-
   async function create() {
-    const outcome = await outcomeOf(sendText('tokens', body)).catch((wrong) => ({
-      errors: {},
-      message: messageOf(wrong),
-    }));
-    if (!('text' in outcome) || outcome.text === undefined) return setRefused(outcome);
-    const { id }: { readonly id: string } = JSON.parse(outcome.text);
+    const { id }: { readonly id: string } = JSON.parse(await sendText('tokens', body));
     toast('Token created');
-    reload();
     go(address('tokens', { token: id }), 'replace');
   }
 
@@ -73,9 +47,8 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
     <Draft
       title="New token"
       action="Create"
-      closed={closed}
       isReady={!isBlank && (isValid || !isSettled)}
-      onSubmit={create}
+      onSubmit={() => send(create)}
       previewTitle={
         <>
           Preview{' '}
@@ -93,35 +66,82 @@ export function NewTokenForm({ closed }: { readonly closed: string }) {
       }
     >
       <Wrong>{message ?? error}</Wrong>
-      <div class="field">
-        <label for="field-type" title="type">
-          Type
-        </label>
-        <Select
-          id="field-type"
-          value={draft.type}
-          options={Object.keys(TOKEN_TYPES) as TokenType[]}
-          choose={(type) => change({ type })}
-        />
-        <p class="note">{TOKEN_TYPES[draft.type].summary}</p>
-      </div>
+      <FormField
+        name="type"
+        value={draft.type}
+        options={Object.keys(TOKEN_TYPES) as TokenType[]}
+        onInput={(type) => change({ type })}
+        note={TOKEN_TYPES[draft.type].summary}
+      />
       <DataFields type={draft.type} data={draft.data} onInput={(data) => change({ data })} />
       <TokenFields draft={draft} errors={isBlank ? {} : errors} change={change} notes={NOTES} hasDefaults />
     </Draft>
   );
 }
 
-/**
- * Resolves to the text of the reply, or to the errors of a problem. Rejects for a 401 and for failures without a reply.
- */
-export async function outcomeOf(reply: Promise<string>): Promise<DraftOutcome> {
+/** Resolves to the vault's reply, or to the errors in the draft. Rejects for a 401 and for failures without a reply. */
+async function previewOf(body: string, signal: AbortSignal): Promise<{ text?: string; refused?: Refusal }> {
   try {
-    return { text: await reply, errors: {} };
+    return { text: await sendText('tokens/preview', body, { signal }) };
   } catch (error) {
     if (!(error instanceof VaultError) || error.status === 401) throw error;
-    const { errors } = error;
-    return { errors, ...(Object.keys(errors).length === 0 && { message: messageOf(error) }) };
+    return { refused: refusalOf(error) };
   } finally {
     forgetMatch();
+  }
+}
+
+interface DataFieldsOptions {
+  readonly type: TokenType;
+  /** The data as JSON text. */
+  readonly data: string;
+  readonly onInput: (data: string) => void;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * Shows a field for each member of a card or bank account, beside the JSON that they make. Shows nothing for other types
+ * and for JSON that is no such object.
+ */
+function DataFields({ type, data, onInput }: DataFieldsOptions) {
+  const { data: rule }: TokenTypeRow = TOKEN_TYPES[type];
+  const members = membersOf(data);
+  if (rule.kind !== 'object' || members === undefined) return null;
+  const rules = Object.entries(rule.members);
+
+  function set(name: string, each: MemberRule, text: string) {
+    const value = each.kind === 'number' && /^\d+$/.test(text) ? Number(text) : text;
+    const changed = { ...members, [name]: value };
+    const given = Object.entries(changed).filter(([, each]) => each !== '');
+    onInput(given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given)));
+  }
+
+  return (
+    <fieldset class="data-fields">
+      <legend>{type === 'bank' ? 'Bank account' : 'Card'}</legend>
+      {rules.map(([name, each]) => (
+        <FormField
+          key={name}
+          name={name}
+          label={name === 'cvc' ? 'CVC' : undefined}
+          value={String(members[name] ?? '')}
+          onInput={(text) => set(name, each, text)}
+          note={each.required ? 'required' : ''}
+          isCode
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+/** Returns the members of an object as JSON text; undefined for other text. */
+function membersOf(data: string): Members | undefined {
+  if (data.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
   }
 }

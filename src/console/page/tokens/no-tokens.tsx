@@ -1,16 +1,10 @@
 import { AsCommand } from '../parts/as-command.tsx';
-import { address } from '../route.ts';
+import { address, FIRST_PAGE, here } from '../route.ts';
 import { isHeld } from '../session.ts';
-import type { ParsedFilter } from './filter.ts';
-
-interface NoTokensOptions {
-  readonly filter: ParsedFilter;
-  /** The address of the list without a filter. */
-  readonly all: string;
-}
+import { NO_FILTER, type ParsedFilter } from './filter.ts';
 
 /** Shows why a list has no rows, and what to do. */
-export function NoTokens({ filter, all }: NoTokensOptions) {
+export function NoTokens({ filter }: { readonly filter: ParsedFilter }) {
   if (filter.text !== '') {
     return (
       <div class="empty">
@@ -22,7 +16,7 @@ export function NoTokens({ filter, all }: NoTokensOptions) {
           </p>
         )}
         <p>
-          <a class="button" href={all}>
+          <a class="button" href={here({ ...FIRST_PAGE, ...NO_FILTER, token: undefined, order: undefined })}>
             Show all tokens
           </a>
         </p>

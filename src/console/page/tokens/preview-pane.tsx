@@ -1,7 +1,6 @@
 import type { TokenPreview } from '../../../contract/token.ts';
 import { AsCommand } from '../parts/as-command.tsx';
-import { memberText } from '../parts/json-nodes.ts';
-import { JsonView } from '../parts/json-view.tsx';
+import { JsonView, memberText } from '../parts/json.tsx';
 import { Tags } from '../parts/pieces.tsx';
 import { Table } from '../parts/table.tsx';
 import { SeenBy } from './seen-by.tsx';

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { ExplainedGrant, ExplainedPermission } from '../../../contract/explanation.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import { grantsOf, readersOf, useApplications } from '../applications.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { Table } from '../parts/table.tsx';
 import { address } from '../route.ts';
-import { becauseOf } from '../see-as/because-of.ts';
 import { isHeld } from '../session.ts';
 
 interface SeenByOptions {
@@ -44,7 +44,6 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
             aria-label="Find an application"
             placeholder={`find among ${seen.length} applications`}
             autocomplete="off"
-            spellcheck={false}
             value={typed}
             onInput={({ currentTarget: { value: next } }) => setTyped(next)}
           />
@@ -70,4 +69,19 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
       )}
     </section>
   );
+}
+
+/** Returns the reason for a permission in two or three words. */
+export function becauseOf({ own, creator, allowed }: ExplainedPermission): string {
+  if (creator !== undefined && own.source !== 'nothing' && creator.transform !== own.transform) {
+    return `its creator: ${sourceOf(creator)}`;
+  }
+  const source = sourceOf(own);
+  return allowed || own.source === 'nothing' ? source : `${source} does not cover every container`;
+}
+
+function sourceOf({ source, rules }: ExplainedGrant): string {
+  if (source === 'permission') return 'plain permission';
+  const governing = rules.find(({ outcome }) => outcome === 'governs');
+  return governing === undefined ? 'no grant' : `rule ${governing.priority}`;
 }

@@ -1,12 +1,11 @@
-import { useState } from 'preact/hooks';
 import { shellWord } from '../../../client/shell-word.ts';
 import { messageOf, reload } from '../loaded.ts';
+import { ConfirmButton } from '../parts/confirm-button.tsx';
 import { Button } from '../parts/controls.tsx';
-import { memberText } from '../parts/json-nodes.ts';
-import { wholeNumber } from '../parts/numbers.ts';
+import { memberText } from '../parts/json.tsx';
+import { counted } from '../parts/numbers.ts';
+import { toast } from '../parts/pieces.tsx';
 import type { Selection } from '../parts/rows.tsx';
-import { toast } from '../parts/toast.tsx';
-import { TypedConfirm } from '../parts/typed-confirm.tsx';
 import { isHeld } from '../session.ts';
 import { loadText, vault } from '../vault.ts';
 
@@ -15,10 +14,9 @@ const AT_ONCE = 20;
 
 /** Shows how many tokens are selected, and exports or deletes them. */
 export function SelectedTokens({ ids, set }: Selection) {
-  const [isDeleting, setDeleting] = useState(false);
   if (ids.size === 0) return null;
   const all = [...ids];
-  const name = all.length === 1 ? '1 token' : `${wholeNumber(all.length)} tokens`;
+  const name = counted(all.length, 'token');
 
   async function remove() {
     const left = new Set(all);
@@ -39,24 +37,19 @@ export function SelectedTokens({ ids, set }: Selection) {
       <span role="status">{name} selected</span>
       <Button onClick={() => save(all).catch((error) => toast(messageOf(error)))}>Export, masked</Button>
       {isHeld('token:delete') && (
-        <Button class="danger" onClick={() => setDeleting(true)}>
-          Delete
-        </Button>
-      )}
-      <Button class="quiet" onClick={() => set(new Set())}>
-        Select none
-      </Button>
-      {isDeleting && (
-        <TypedConfirm
+        <ConfirmButton
+          button={{ class: 'danger', children: 'Delete' }}
           action={`Delete ${name}`}
           word={name}
           command={{ text: 'vault tokens delete', needs: 'token:delete', last: `-- ${all.map(shellWord).join(' ')}` }}
           onConfirm={remove}
-          onClose={() => setDeleting(false)}
         >
           <p>The data cannot be restored. A backup may still contain it.</p>
-        </TypedConfirm>
+        </ConfirmButton>
       )}
+      <Button class="quiet" onClick={() => set(new Set())}>
+        Select none
+      </Button>
     </section>
   );
 }

@@ -42,13 +42,13 @@ export function createText(draft: TokenDraft): string {
   return objectText([['type', JSON.stringify(draft.type)], ...memberTexts(draft)]);
 }
 
-export function memberTexts(draft: TokenDraft): readonly (readonly [string, string])[] {
+function memberTexts(draft: TokenDraft): readonly (readonly [string, string])[] {
   return (Object.keys(WRITTEN) as Member[]).flatMap((name) =>
     draft[name].trim() === '' ? [] : [[name, WRITTEN[name](draft[name], draft)] as const],
   );
 }
 
-export function objectText(members: readonly (readonly [string, string])[]): string {
+function objectText(members: readonly (readonly [string, string])[]): string {
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
@@ -82,11 +82,39 @@ const lines = (text: string): readonly string[] =>
     .filter(Boolean);
 
 /** Parses lines of `name=value`. */
-export function pairs(text: string): Readonly<Record<string, string>> {
+function pairs(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines(text).map((line) => {
       const [name = '', ...value] = line.split('=');
       return [name.trim(), value.join('=').trim()];
     }),
   );
+}
+
+/** Members that the form can show. Clearing one of them removes it. */
+const READABLE = ['containers', 'metadata', 'expires_at'] as const;
+
+/** Returns the merge patch (RFC 7396) between two drafts of a token, as text. */
+export function patchText(before: TokenDraft, after: TokenDraft): string {
+  const changed = memberTexts(after).filter(
+    ([name]) => before[name as keyof TokenDraft] !== after[name as keyof TokenDraft],
+  );
+  const removed = READABLE.filter((name) => before[name].trim() !== '' && after[name].trim() === '');
+  return objectText([
+    ...changed.map(([name, text]) => [name, patchOf(name, text, before, after)] as const),
+    ...removed.map((name) => [name, 'null'] as const),
+  ]);
+}
+
+function patchOf(name: string, text: string, before: TokenDraft, after: TokenDraft): string {
+  if (name === 'metadata') return metadataPatch(pairs(before.metadata), pairs(after.metadata));
+  return after[name as keyof TokenDraft].trim() === 'null' && name !== 'data' ? 'null' : text;
+}
+
+type Pairs = Readonly<Record<string, string>>;
+
+function metadataPatch(before: Pairs, after: Pairs): string {
+  const set = Object.entries(after).filter(([name, value]) => before[name] !== value);
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  return JSON.stringify(Object.fromEntries([...set, ...gone.map((name) => [name, null])]));
 }

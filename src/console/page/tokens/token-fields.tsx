@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
-import { Select } from '../parts/controls.tsx';
 import { type Errors, errorsAt, FormField } from '../parts/form-field.tsx';
 import { useOffers } from '../parts/offers.tsx';
 import { isReadAsJson, type TokenDraft } from './token-draft.ts';
@@ -45,17 +44,14 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
           />
         );
       })}
-      <div class="field">
-        <label for="field-deduplicate" title="deduplicate_token">
-          Deduplicate
-        </label>
-        <Select
-          id="field-deduplicate"
-          value={draft.deduplicate_token}
-          options={DEDUPLICATE}
-          choose={(deduplicate_token) => change({ deduplicate_token })}
-        />
-      </div>
+      <FormField
+        name="deduplicate"
+        label={<span title="deduplicate_token">Deduplicate</span>}
+        value={draft.deduplicate_token}
+        options={DEDUPLICATE}
+        onInput={(deduplicate_token) => change({ deduplicate_token })}
+        note={null}
+      />
     </>
   );
 }
@@ -86,7 +82,7 @@ function ExpressionField(options: Parameters<typeof FormField>[0]) {
   const { known } = offers.found;
   return (
     <FormField {...options} onInput={offers.onType} control={offers.control}>
-      {known !== undefined && <p class="signature code">{FILTER_SIGNATURES[known]}</p>}
+      {known !== undefined && <p class="signature soft code">{FILTER_SIGNATURES[known]}</p>}
       {offers.list}
     </FormField>
   );

@@ -4,26 +4,22 @@ import { QUERY_FIELDS } from '../../../core/search/parse-query.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import type { Offered } from '../parts/offers.tsx';
 import { Wrong } from '../parts/pieces.tsx';
-import { address } from '../route.ts';
+import { address, FIRST_PAGE, here } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 import { Dates } from './dates.tsx';
 import { dayOf, rangeText } from './days-in-query.ts';
-import { addressOf, isUuid, type ParsedFilter, parseFilter, queryOf } from './filter.ts';
-
-interface TokenFilterOptions {
-  readonly text: string;
-  /** Returns the address of the list with a filter. */
-  readonly to: (filter: ReturnType<typeof addressOf>) => string;
-}
+import { addressOf, isUuid, NO_FILTER, type ParsedFilter, parseFilter, queryOf } from './filter.ts';
 
 /** Shows the filter of a list of tokens, which accepts the query language and what people paste. */
-export function TokenFilterBar({ text, to }: TokenFilterOptions) {
+export function TokenFilterBar({ text = '' }: { readonly text: string | undefined }) {
   return (
     <FilterBar
       text={text}
       hint="type:card  customer=42  an id, a fingerprint or four digits"
-      apply={async (typed) => (await openOf(typed)) ?? to(addressOf(queryOf(typed)))}
+      apply={async (typed) =>
+        (await openOf(typed)) ?? here({ ...FIRST_PAGE, ...NO_FILTER, ...addressOf(queryOf(typed)) })
+      }
       offersAt={offersAt}
       menu={(typed, choose) => isHeld('token:search') && <Dates query={queryOf(typed.trim())} choose={choose} />}
     />

@@ -1,33 +1,27 @@
-import { useLoaded } from '../loaded.ts';
-import { JsonView } from '../parts/json-view.tsx';
+import type { TokenPermission } from '../../../contract/explanation.ts';
+import { reload, useLoaded } from '../loaded.ts';
+import { AsCommand } from '../parts/as-command.tsx';
+import { ConfirmButton } from '../parts/confirm-button.tsx';
+import { KeyButton } from '../parts/controls.tsx';
+import { JsonView } from '../parts/json.tsx';
 import { Pane } from '../parts/pane.tsx';
-import { CopyButton, When, Wrong } from '../parts/pieces.tsx';
-import { address } from '../route.ts';
+import { CopyButton, toast, When, Wrong } from '../parts/pieces.tsx';
+import { address, go, here } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { loadMasked, vault } from '../vault.ts';
 import { OwnView, useOwnAccess } from './own-access.tsx';
 import { SeenBy } from './seen-by.tsx';
-import { TokenActions } from './token-actions.tsx';
-
-interface PaneOptions {
-  readonly id: string;
-  readonly closed: string;
-  /** The address of the form that changes the token. */
-  readonly change: string;
-}
 
 /** Shows a token in masked form, its plaintext on request, the applications that see it, and its log. */
-export function TokenPane({ id, closed, change }: PaneOptions) {
+export function TokenPane({ id }: { readonly id: string }) {
   const token = useLoaded(id, (signal) => loadMasked(id, signal));
   const access = useOwnAccess(id);
   return (
     <Pane
       title={<code>{id}</code>}
       subject={id}
-      closed={closed}
-      actions={
-        token.error === undefined && <TokenActions {...{ id, closed, change }} allowed={access.value?.allowed} />
-      }
+      closed={here({ token: undefined })}
+      actions={token.error === undefined && <TokenActions id={id} allowed={access.value?.allowed} />}
     >
       <Wrong>{token.error}</Wrong>
       {token.value !== undefined && !token.isLoading && (
@@ -72,5 +66,41 @@ function TokenLog({ id }: { readonly id: string }) {
         ))}
       </ul>
     </section>
+  );
+}
+
+interface ActionsOptions {
+  readonly id: string;
+  /** The permissions of the console's keys on the token; undefined while they are unknown. */
+  readonly allowed: ReadonlySet<string> | undefined;
+}
+
+/** Shows the actions on a token. */
+function TokenActions({ id, allowed }: ActionsOptions) {
+  const may = (permission: TokenPermission) => allowed?.has(permission) ?? isHeld(permission);
+
+  async function remove() {
+    await vault().deleteToken({ params: { id } });
+    toast('Token deleted');
+    reload();
+    go(here({ token: undefined }), 'replace');
+  }
+
+  return (
+    <>
+      {may('token:update') && <KeyButton name="Edit" shortcut="e" act={() => go(here({ draft: 'change' }))} />}
+      {may('token:delete') && (
+        <ConfirmButton
+          button={{ class: 'danger', children: 'Delete' }}
+          action="Delete the token"
+          word={id}
+          command={{ operation: 'deleteToken', params: { id } }}
+          onConfirm={remove}
+        >
+          <p>The data cannot be restored. A backup may still contain it.</p>
+        </ConfirmButton>
+      )}
+      <AsCommand of={{ operation: 'getToken', params: { id }, query: { transform: 'mask' } }} />
+    </>
   );
 }

@@ -1,117 +1,83 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Token } from '../../../client/create-client.ts';
-import { useKeys } from '../keys.ts';
 import { useLoaded } from '../loaded.ts';
-import { Button } from '../parts/controls.tsx';
+import { KeyButton } from '../parts/controls.tsx';
 import { dataSummary } from '../parts/data-summary.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Wrong } from '../parts/pieces.tsx';
 import { Rows, timeColumn } from '../parts/rows.tsx';
 import { CONTAINERS_COLUMN, ID_COLUMN } from '../parts/token-id.tsx';
 import { Turner } from '../parts/turner.tsx';
-import { address, go, route } from '../route.ts';
+import { address, FIRST_PAGE, go, here, route } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 import { ChangeToken } from './change-token.tsx';
-import { type ParsedFilter, queryAt } from './filter.ts';
+import { askPage, askTotal, listCommand, type ParsedFilter, queryAt } from './filter.ts';
 import { NewTokenForm } from './new-token-form.tsx';
 import { NoTokens } from './no-tokens.tsx';
 import { SelectedTokens } from './selected-tokens.tsx';
 import { Filtered, TokenFilterBar } from './token-filter.tsx';
-import { askPage, askTotal, listCommand } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 
 /** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
 export function Tokens() {
-  const { q, find, start, at = '0', token, draft } = route.value.query;
-  const order = route.value.query['order'] === 'oldest' ? 'oldest' : undefined;
+  const { token, draft } = route.value.query;
   const text = queryAt(route.value.query);
-  const here = { q, find, order, start, at, token } as const;
-  const create = () => go(address('tokens', { ...here, draft: 'new' }));
-  const mayCreate = isHeld('token:create');
-  const isList = draft === undefined;
-  useKeys(mayCreate && isList ? { n: create } : {});
-  if (draft === 'new') return <NewTokenForm closed={address('tokens', here)} />;
-  if (draft === 'change' && token !== undefined) return <ChangeToken id={token} closed={address('tokens', here)} />;
+  const create = () => go(here({ draft: 'new' }));
+  if (draft === 'new') return <NewTokenForm />;
+  if (draft === 'change' && token !== undefined) return <ChangeToken id={token} />;
   return (
     <>
       <div class="list">
         <header>
           <h1>Tokens</h1>
-          <TokenFilterBar text={text ?? ''} to={(filter) => address('tokens', { ...filter, order, token })} />
-          {mayCreate && (
-            <Button onClick={create}>
-              New token <kbd>n</kbd>
-            </Button>
-          )}
+          <TokenFilterBar text={text} />
+          {isHeld('token:create') && <KeyButton name="New token" shortcut="n" act={create} />}
         </header>
         <TypeCounts q={text} />
-        <Filtered text={text}>{(filter) => <TokenList filter={filter} here={here} />}</Filtered>
+        <Filtered text={text}>{(filter) => <TokenList filter={filter} />}</Filtered>
       </div>
-      {token !== undefined && (
-        <TokenPane
-          id={token}
-          closed={address('tokens', { ...here, token: undefined })}
-          change={address('tokens', { ...here, draft: 'change' })}
-        />
-      )}
+      {token !== undefined && <TokenPane id={token} />}
     </>
   );
 }
 
-interface ListOptions {
-  readonly filter: ParsedFilter;
-  /** The state in the address. `at` is the number of tokens before this page. */
-  readonly here: Readonly<Record<'q' | 'find' | 'start' | 'token', string | undefined>> & {
-    readonly order: 'oldest' | undefined;
-    readonly at: string;
-  };
-}
-
-function TokenList({ filter, here }: ListOptions) {
-  const { q, find, order, start, token } = here;
+function TokenList({ filter }: { readonly filter: ParsedFilter }) {
+  const { start, at, token } = route.value.query;
+  const order = route.value.query['order'] === 'oldest' ? 'oldest' : undefined;
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const { text } = filter;
-  const at = Number(here.at);
   const page = useLoaded(`${text} ${order} ${start ?? ''}`, (signal) => askPage(filter, { start, order }, signal));
   useLayoutEffect(() => select(new Set()), [text]);
   const total = useLoaded(text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
-  if (page.value !== undefined && tokens.length === 0 && at === 0)
-    return <NoTokens filter={filter} all={address('tokens')} />;
+  if (page.value !== undefined && tokens.length === 0 && at === undefined) return <NoTokens filter={filter} />;
   return (
     <>
       <Wrong>{page.error}</Wrong>
-      <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
-        <Rows
-          caption={`Tokens, ${order ?? 'newest'} first`}
-          rows={tokens}
-          idOf={({ id }) => id}
-          hrefOf={({ id }) => address('tokens', { ...here, at: at === 0 ? undefined : here.at, token: id })}
-          open={token}
-          hasCopy
-          selection={{ ids: selected, set: select }}
-          columns={[
-            { head: 'Id', ...ID_COLUMN },
-            { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
-            { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
-            { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'less' },
-            { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
-            timeColumn(
-              <OrderLink order={order} href={address('tokens', { q, find, token, order: order ? '' : 'oldest' })} />,
-              ({ created_at }: Token) => created_at,
-              'less',
-            ),
-            timeColumn('Changed', ({ modified_at }: Token) => modified_at, 'widest'),
-            timeColumn('Expires', ({ expires_at }: Token) => expires_at, 'wide'),
-          ]}
-        />
-      </div>
+      <Rows
+        caption={`Tokens, ${order ?? 'newest'} first`}
+        rows={tokens}
+        idOf={({ id }) => id}
+        hrefOf={({ id }) => here({ token: id })}
+        open={token}
+        hasCopy
+        selection={{ ids: selected, set: select }}
+        columns={[
+          { head: 'Id', ...ID_COLUMN },
+          { head: 'Type', show: ({ type }) => type, rank: 'extra', size: 'medium' },
+          { head: 'Data, masked', show: dataOf, isCode: true, titleOf: dataOf, size: 'masked' },
+          { head: 'Containers', ...CONTAINERS_COLUMN, rank: 'less' },
+          { head: 'Metadata', show: metadataOf, isCode: true, titleOf: metadataOf, rank: 'wide' },
+          timeColumn(<OrderLink order={order} />, ({ created_at }: Token) => created_at, 'less'),
+          timeColumn('Changed', ({ modified_at }: Token) => modified_at, 'widest'),
+          timeColumn('Expires', ({ expires_at }: Token) => expires_at, 'wide'),
+        ]}
+        isLoading={page.isLoading}
+      />
       <SelectedTokens ids={selected} set={select} />
       <Turner
-        screen="tokens"
-        query={{ q, find, order, token }}
-        {...{ at, start, next }}
+        next={next}
         shown={tokens.length}
         total={total.value}
         isLoading={page.isLoading}
@@ -129,10 +95,13 @@ const metadataOf = ({ metadata = {} }: Token): string =>
     .join('  ');
 
 /** Shows the order of a list, as a link to the reverse order. */
-function OrderLink({ order, href }: { readonly order: 'oldest' | undefined; readonly href: string }) {
+function OrderLink({ order }: { readonly order: 'oldest' | undefined }) {
   const [first, other] = order === undefined ? ['newest', 'oldest'] : ['oldest', 'newest'];
   return (
-    <a href={href} title={`The ${first} first. Show the ${other} first.`}>
+    <a
+      href={here({ ...FIRST_PAGE, order: order ? '' : 'oldest' })}
+      title={`The ${first} first. Show the ${other} first.`}
+    >
       Created {order === undefined ? '↓' : '↑'}
     </a>
   );

@@ -22,7 +22,7 @@ export function Columns({ items, limit }: ColumnsOptions) {
         {items.map(({ name, value }, at) => (
           <g key={name}>
             <title>{`${name}: ${wholeNumber(value)}`}</title>
-            <rect class="back" x={at * STEP} width={STEP} height={ABOVE + HEIGHT} />
+            <rect fill="transparent" x={at * STEP} width={STEP} height={ABOVE + HEIGHT} />
             <rect
               x={at * STEP + (STEP - WIDTH) / 2}
               y={ABOVE + HEIGHT - Math.max(value > 0 ? 2 : 0, heightOf(value))}

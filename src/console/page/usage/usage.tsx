@@ -2,6 +2,7 @@ import { useLoaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Wrong } from '../parts/pieces.tsx';
+import { Table } from '../parts/table.tsx';
 import { address } from '../route.ts';
 import { vault } from '../vault.ts';
 import { Columns } from './columns.tsx';
@@ -35,31 +36,20 @@ export function Usage() {
           <section class="card">
             <h2>Tokens by type</h2>
             <p class="figure">{wholeNumber(types.reduce((sum, { count }) => sum + count, 0))}</p>
-            <table>
-              <caption class="unseen">Tokens by type</caption>
-              <thead class="unseen">
-                <tr>
-                  <th scope="col">Type</th>
-                  <th scope="col">Tokens</th>
-                  <th scope="col">Share</th>
-                </tr>
-              </thead>
-              <tbody>
-                {types.map(({ type, count }) => (
-                  <tr key={type}>
-                    <th scope="row">
-                      <a href={address('tokens', { q: `type:${type}` })}>{type}</a>
-                    </th>
-                    <td class="number">{wholeNumber(count)}</td>
-                    <td class="share">
-                      <svg class="bar" aria-hidden="true" width="100%" height="12">
-                        <rect width={`${Math.max(0.5, (100 * count) / largest)}%`} height="12" rx="2" />
-                      </svg>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <Table
+              class="shares"
+              caption="Tokens by type"
+              heads={['Type', 'Tokens', 'Share']}
+              rows={types.map(({ type, count }) => [
+                <a key="type" href={address('tokens', { q: `type:${type}` })}>
+                  {type}
+                </a>,
+                wholeNumber(count),
+                <svg key="share" class="bar" aria-hidden="true" width="100%" height="12">
+                  <rect width={`${Math.max(0.5, (100 * count) / largest)}%`} height="12" rx="2" />
+                </svg>,
+              ])}
+            />
             {types.length === 0 && (
               <p>
                 No tokens yet.{' '}

@@ -1,3 +1,5 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
+
 const PART = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const STEP = '  ';
 
@@ -49,4 +51,11 @@ export function memberText(text: string, name: string): string | undefined {
     if (part === '}' || part === ']') depth -= 1;
   }
   return undefined;
+}
+
+/** Shows JSON that contains no plaintext. */
+export function JsonView({ text }: { readonly text: string }) {
+  const element = useRef<HTMLPreElement>(null);
+  useLayoutEffect(() => element.current?.replaceChildren(jsonNodes(text)), [text]);
+  return <pre class="json" ref={element} />;
 }

@@ -1,48 +1,58 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useKeys } from '../keys.ts';
-import { messageOf } from '../loaded.ts';
+import { useAction } from '../loaded.ts';
 import { AsCommand } from './as-command.tsx';
 import type { ShownCall, ShownCommand } from './command-of.ts';
-import { Button } from './controls.tsx';
+import { Button, Form } from './controls.tsx';
 import { FormField } from './form-field.tsx';
 import { Wrong } from './pieces.tsx';
 
-interface TypedConfirmOptions {
+interface ConfirmOptions {
   readonly action: string;
   /** The text that the user must type. */
   readonly word: string;
   readonly command: ShownCall | ShownCommand;
   readonly onConfirm: () => Promise<unknown>;
-  readonly onClose: () => void;
   /** A description of the effect. */
   readonly children: ComponentChildren;
 }
 
-/** Asks the user to type a name before an action that cannot be undone. */
-export function TypedConfirm({ action, word, command, onConfirm, onClose, children }: TypedConfirmOptions) {
+/** Shows a button for an action that cannot be undone. It asks the user to type a name first. */
+export function ConfirmButton({
+  button,
+  ...options
+}: ConfirmOptions & { readonly button: Parameters<typeof Button>[0] }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button {...button} onClick={() => setOpen(true)} />
+      {isOpen && <Confirm {...options} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function Confirm({
+  action,
+  word,
+  command,
+  onConfirm,
+  onClose,
+  children,
+}: ConfirmOptions & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
-  const [error, setError] = useState<string>();
+  const { act, error } = useAction();
   const close = () => dialog.current?.close();
-  useKeys({ Escape: close });
   // Open before the next key press, which would otherwise reach the page behind.
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
-  async function confirm(event: Event) {
-    event.preventDefault();
-    if (typed !== word) return;
-    try {
-      await onConfirm();
-      close();
-    } catch (wrong) {
-      setError(messageOf(wrong));
-    }
+  async function confirm() {
+    if (typed === word) await act(() => onConfirm().then(close));
   }
 
   return (
     <dialog ref={dialog} onClose={onClose} aria-labelledby="confirm-title">
-      <form onSubmit={confirm}>
+      <Form onSend={confirm}>
         <h2 id="confirm-title">{action}</h2>
         {children}
         <FormField
@@ -63,7 +73,7 @@ export function TypedConfirm({ action, word, command, onConfirm, onClose, childr
           <Button onClick={close}>Cancel</Button>
         </div>
         <AsCommand of={command} />
-      </form>
+      </Form>
     </dialog>
   );
 }
