@@ -4,11 +4,12 @@ import { isSameBytes } from '../../core/is-bytes.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
+import type { Row } from '../rows/store-steps.ts';
 import { readable, storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { appending, readHead, readRows, toEntry } from './audit-head.ts';
 import type { Connections, QueuedWrite } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
-import { firstValue, listsOf, type Row, type Statement, storedList } from './sql-client.ts';
+import { firstValue, listsOf, type Statement, storedList } from './sql-client.ts';
 import { blindText, storedUuid } from './uuid-text.ts';
 
 const APPENDING: QueuedWrite<void> = {
