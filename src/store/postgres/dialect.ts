@@ -2,7 +2,7 @@ import type { Dialect } from '../rows/dialect.ts';
 import { raw, sql } from '../rows/fragment.ts';
 import { recordTables } from '../rows/record-columns.ts';
 import { readStoredHeader, replaceStoredHeader } from './header-row.ts';
-import { storedList } from './sql-client.ts';
+import { listsOf, storedList } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { storedBlind, uuid, uuidKey } from './uuid-text.ts';
 
@@ -44,6 +44,15 @@ export const DIALECT: Dialect = {
     'DELETE FROM vault.tenant_key WHERE tenant = ? AND key_id = ?',
   ],
 
+  rewrapped(keys, generation) {
+    const [ids, keyIds, wrapped, generations] = listsOf(keys, 'tenant_id', 'key_id', 'wrapped', 'generation');
+    return [
+      sql`UPDATE vault.tenant_key k SET wrapped = w.wrapped, generation = w.generation
+        FROM unnest(${ids}::uuid[], ${keyIds}::integer[], ${wrapped}::bytea[], ${generations}::integer[])
+          w (tenant_id, key_id, wrapped, generation) JOIN vault.tenant n ON n.id = w.tenant_id
+        WHERE k.tenant = n.tenant AND k.key_id = w.key_id AND k.generation = ${generation} RETURNING 1`,
+    ];
+  },
   sweep: { table: 'vault.sweep', sweptAt: 'swept_at', clockNote: 'clock_note', isRow: 'TRUE' },
   readHeader: readStoredHeader,
   writeHeader: replaceStoredHeader,

@@ -69,6 +69,7 @@ export function columns<Row>(
   const changing = names.filter((name) => !fixed.includes(name));
   // Iterating over pairs is faster than looking up members.
   const pairs = names.map((name) => ({ name, kind: kinds[name] }));
+  const lists = new Map<string, string>();
   const changingPairs = pairs.filter(({ name }) => changing.includes(name));
 
   return {
@@ -80,7 +81,11 @@ export function columns<Row>(
     >,
 
     /** Returns the column list of a SELECT. */
-    of: (table: string) => names.map((name) => `${table}.${name}`).join(', '),
+    of(table: string): string {
+      const list = lists.get(table) ?? names.map((name) => `${table}.${name}`).join(', ');
+      lists.set(table, list);
+      return list;
+    },
 
     /** Returns the statement that inserts `values`, followed by the values of the columns `more`. */
     insertInto(table: string, ...more: readonly string[]): string {

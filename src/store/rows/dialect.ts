@@ -1,5 +1,5 @@
 import type { InspectedRecords } from '../../core/key-holder-ports.ts';
-import type { TokenRecord, VaultHeader } from '../../core/ports.ts';
+import type { TokenRecord, VaultHeader, WrappedKey } from '../../core/ports.ts';
 import type { Fragment, SqlParameter } from './fragment.ts';
 import type { RecordTables } from './record-columns.ts';
 import type { Row, StepRunner, StoreSteps } from './store-steps.ts';
@@ -42,6 +42,9 @@ export interface Dialect {
   readonly removals: readonly string[];
   /** The statements that remove a tenant's key. Parameters: the number of the tenant, the key id. */
   readonly keyRemovals: readonly string[];
+
+  /** Returns the statements that replace wrapped keys of this generation. They return a row for each replaced key. */
+  rewrapped(keys: readonly (WrappedKey & { readonly tenant_id: string })[], generation: number): readonly Fragment[];
 
   /** The row with the time of the last sweep and the clock note. */
   readonly sweep: Readonly<Record<'table' | 'sweptAt' | 'clockNote' | 'isRow', string>>;

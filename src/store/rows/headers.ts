@@ -1,10 +1,9 @@
 import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SharedParts } from './dialect.ts';
-import { raw, sql } from './fragment.ts';
+import { raw } from './fragment.ts';
 import { Rollback } from './rollback.ts';
 import { askValue, type StoreSteps } from './store-steps.ts';
-import { numberOfTenant } from './tenant-number.ts';
 
 export function headerMethods({ dialect, read, change }: SharedParts) {
   /** Replaces the header. Returns false if the stored one is no longer `expected`. */
@@ -35,11 +34,7 @@ export function headerMethods({ dialect, read, change }: SharedParts) {
         const wrapped = all.flatMap(({ tenant_id, keys }) => keys.map((key) => ({ ...key, tenant_id })));
         const count = yield* askValue(raw('SELECT count(*) FROM vault.tenant_key'));
         if (count !== wrapped.length || !(yield* replace(header, expected))) return false;
-        const rewrapped = yield wrapped.map(
-          (key) => sql`UPDATE vault.tenant_key SET wrapped = ${key.wrapped}, generation = ${key.generation}
-            WHERE tenant = ${numberOfTenant(dialect, key.tenant_id)} AND key_id = ${key.key_id}
-              AND generation = ${expected.generation} RETURNING 1`,
-        );
+        const rewrapped = yield dialect.rewrapped(wrapped, expected.generation);
         // Another process has replaced keys since they were read.
         if (rewrapped.flat().length !== wrapped.length) throw new Rollback(false);
         yield { entry: audit };

@@ -47,13 +47,23 @@ export function tenantMethods(parts: SharedParts) {
   const { tenant: TENANT, application: APPLICATION, application_key: APPLICATION_KEY } = tables;
   const tenantColumns = raw(`${TENANT.of('n')}, ${KEY.of('k')}`);
   const keys = lookup('tenant_key', 'k', raw('k.tenant = n.tenant'), 'LEFT');
+  // These texts are made once, because calls need them.
+  const { sql: findTenant } = sql`SELECT ${tenantColumns}
+    FROM (SELECT * FROM vault.tenant WHERE id = ${null} OFFSET 0) n ${keys}`;
+  const { sql: findAuthority } =
+    sql`SELECT ${raw(`${APPLICATION_KEY.of('c')}, ${APPLICATION.of('a')}`)}, ${tenantColumns}
+    FROM (SELECT * FROM vault.application_key WHERE hash = ${null} OFFSET 0) c
+    ${lookup('application', 'a', raw('a.tenant = c.tenant AND a.id = c.application_id'))}
+    ${lookup('tenant', 'n', raw('n.tenant = a.tenant'))} ${keys}
+    WHERE ${isUnexpired('c', 0)} AND ${isUnexpired('a', 0)}`;
 
   /** Reads the rows of one tenant, one for each of its keys. The columns of the tenant begin at `at`. */
   function toTenantWithKeys(rows: readonly Row[], at = 0): TenantWithKeys | undefined {
     const [first] = rows;
     if (first === undefined) return undefined;
     const found = rows.map((row) => row.slice(at + TENANT.names.length)).filter(([id]) => id !== null);
-    return { tenant: TENANT.read(first.slice(at), {}), keys: found.map((key) => KEY.read(key, {})) };
+    const own = found.map((key) => KEY.read(key, {})).sort((a, b) => a.key_id - b.key_id);
+    return { tenant: TENANT.read(first.slice(at), {}), keys: own };
   }
 
   return {
@@ -78,9 +88,7 @@ export function tenantMethods(parts: SharedParts) {
 
     findTenant: (id) =>
       read(function* () {
-        const found = sql`SELECT ${tenantColumns} FROM (SELECT * FROM vault.tenant WHERE id = ${uuidKey(id)} OFFSET 0) n
-          ${keys} ORDER BY k.key_id`;
-        return toTenantWithKeys(yield* ask({ name: 'findTenant', ...found }));
+        return toTenantWithKeys(yield* ask({ name: 'findTenant', sql: findTenant, params: [uuidKey(id)] }));
       }),
 
     listTenantIds: () =>
@@ -91,15 +99,7 @@ export function tenantMethods(parts: SharedParts) {
 
     findAuthority: (keyHash, now) =>
       read(function* () {
-        const columns = raw(`${APPLICATION_KEY.of('c')}, ${APPLICATION.of('a')}`);
-        const rows = yield* ask({
-          name: 'findAuthority',
-          ...sql`SELECT ${columns}, ${tenantColumns}
-            FROM (SELECT * FROM vault.application_key WHERE hash = ${keyHash} OFFSET 0) c
-            ${lookup('application', 'a', raw('a.tenant = c.tenant AND a.id = c.application_id'))}
-            ${lookup('tenant', 'n', raw('n.tenant = a.tenant'))} ${keys}
-            WHERE ${isUnexpired('c', now)} AND ${isUnexpired('a', now)} ORDER BY k.key_id`,
-        });
+        const rows = yield* ask({ name: 'findAuthority', sql: findAuthority, params: [keyHash, now, now] });
         const at = APPLICATION_KEY.names.length;
         const owner = toTenantWithKeys(rows, at + APPLICATION.names.length);
         if (owner === undefined) return undefined;

@@ -32,17 +32,11 @@ function revisionsOf(text: string): AuthorityScan['keys'] {
   };
 }
 
-interface TenantState {
-  readonly id: string;
-  readonly revision: number;
-  readonly tenant: number;
-}
-
-/** Returns the functions that read the revisions of all records of authority. */
+/** Returns the function that reads the revisions of all records of authority. */
 export function authorityScan(connection: Connection) {
-  const { rows, value } = statements(connection);
-  const tenants = rows<[], TenantState>(
-    `SELECT hex(id) AS id, revision, tenant FROM tenant WHERE ${isUuid('id')} ORDER BY created_at, id`,
+  const { lists, value } = statements(connection);
+  const tenants = lists<[], readonly [id: string, revision: number, tenant: number]>(
+    `SELECT hex(id), revision, tenant FROM tenant WHERE ${isUuid('id')} ORDER BY created_at, id`,
   );
   const keysOf = value<[number], number>('SELECT key_id FROM tenant_key WHERE tenant = +? ORDER BY key_id');
   const applications = value<[], string | null>(everyRow('application'));
@@ -51,7 +45,7 @@ export function authorityScan(connection: Connection) {
   return () => ({
     tenants: tenants()
       .all()
-      .map(({ id, revision, tenant }) => ({ id: uuidOfHex(id), revision, keys: keysOf().all(tenant) })),
+      .map(([id, revision, tenant]) => ({ id: uuidOfHex(id), revision, keys: keysOf().all(tenant) })),
     applications: revisionsOf(applications().get() ?? ''),
     keys: revisionsOf(keys().get() ?? ''),
   });

@@ -47,6 +47,12 @@ export function fileDialect(connection: Connection, sets: ContainerSets): Dialec
     removals: TABLES_OF_TENANT.map((table) => `DELETE FROM ${table} WHERE tenant = ?`),
     keyRemovals: ['DELETE FROM tenant_key WHERE tenant = ? AND key_id = ?'],
 
+    rewrapped: (keys, generation) =>
+      keys.map(
+        (key) => sql`UPDATE tenant_key SET wrapped = ${key.wrapped}, generation = ${key.generation}
+          WHERE tenant = (SELECT tenant FROM tenant WHERE id = ${uuidKey(key.tenant_id)}) AND key_id = ${key.key_id}
+            AND generation = ${generation} RETURNING 1`,
+      ),
     sweep: { table: 'counter', sweptAt: 'at', clockNote: 'clock', isRow: FILE_ROW },
     // A file reads its header at once.
     *readHeader() {

@@ -20,8 +20,11 @@ export function performer(connection: Connection, record: (draft: AuditDraft | A
   }
 
   function run({ sql, params }: SharedStatement): readonly Row[] {
-    const statement = prepared.get(sql) ?? prepare(sql);
-    prepared.set(sql, statement);
+    let statement = prepared.get(sql);
+    if (statement === undefined) {
+      statement = prepare(sql);
+      prepared.set(sql, statement);
+    }
     if (statement.reader) return statement.all(...params);
     statement.run(...params);
     return [];
