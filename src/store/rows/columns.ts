@@ -69,7 +69,6 @@ export function columns<Row>(
   const changing = names.filter((name) => !fixed.includes(name));
   // Iterating over pairs is faster than looking up members.
   const pairs = names.map((name) => ({ name, kind: kinds[name] }));
-  const lists = new Map<string, string>();
   const changingPairs = pairs.filter(({ name }) => changing.includes(name));
 
   return {
@@ -81,11 +80,7 @@ export function columns<Row>(
     >,
 
     /** Returns the column list of a SELECT. */
-    of(table: string): string {
-      const list = lists.get(table) ?? names.map((name) => `${table}.${name}`).join(', ');
-      lists.set(table, list);
-      return list;
-    },
+    of: (table: string) => names.map((name) => `${table}.${name}`).join(', '),
 
     /** Returns the statement that inserts `values`, followed by the values of the columns `more`. */
     insertInto(table: string, ...more: readonly string[]): string {

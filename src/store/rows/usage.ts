@@ -28,7 +28,7 @@ export function usageMethods({ dialect, readSlow }: SharedParts) {
               count: storedCount(storedNumber(tokens) - (gone.get(type) ?? 0)),
               last_created_at: storedInstant(last),
             })),
-          active: storedCount(counts.reduce((sum, row) => sum + storedNumber(row[3]), 0)),
+          active: storedCount(counts.reduce((sum, row) => sum + Number(row[3]), 0)),
         };
       }),
   } satisfies Partial<Store>;
