@@ -12,7 +12,7 @@ const STORES = ['src/store/postgres/', 'src/store/sqlite/'];
 /** The names that may have several definitions. */
 const REPEATS: readonly Repeat[] = [
   {
-    names: 'containerSets ContainerSets rowInspection inspectTables planTokens planWalk whereQuery',
+    names: 'containerSets ContainerSets inspectTables planTokens planWalk whereQuery',
     in: STORES,
     why: 'each store has its own SQL for the same part of the port',
   },
@@ -22,7 +22,7 @@ const REPEATS: readonly Repeat[] = [
     why: 'each driver has its own connections, errors and ids',
   },
   {
-    names: 'PRESENTED_COLUMNS SCANNED_COLUMNS REPLY_ROW toApplicationRecord toApplicationKeyRecord toPresentedToken',
+    names: 'PRESENTED_COLUMNS SCANNED_COLUMNS toPresentedToken',
     in: STORES,
     why: 'the same rows, as each driver returns them',
   },

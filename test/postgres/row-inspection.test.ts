@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import { rowInspection } from '../../src/store/postgres/row-inspection.ts';
+import { DIALECT } from '../../src/store/postgres/dialect.ts';
+import { stepRunnerOn } from '../../src/store/postgres/perform.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { inspectionMethods } from '../../src/store/rows/inspected-rows.ts';
 import { createDatabase } from './create-database.ts';
+import { UNUSED } from './write-of.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 const BLIND = '00000000-0000-0000-0000-0000000000b1';
@@ -29,7 +32,8 @@ const FILL = [
 
 describe('the inspection of rows', () => {
   let client: SqlClient;
-  const { inspectRows } = rowInspection({ inspectSnapshot: (query) => query((...args) => client.run(...args)) });
+  const runner = stepRunnerOn({ ...UNUSED, inspectSnapshot: (query) => query((...args) => client.run(...args)) });
+  const { inspectRows } = inspectionMethods({ dialect: DIALECT, ...runner });
 
   beforeAll(async () => {
     client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });

@@ -1,15 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { APPLICATION_KEY_READS } from '../../src/store/postgres/application-key-rows.ts';
-import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
 import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
-import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
+import type { Connections } from '../../src/store/postgres/connections.ts';
+import { DIALECT } from '../../src/store/postgres/dialect.ts';
+import { stepRunnerOn } from '../../src/store/postgres/perform.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
 import type { NamedStatement } from '../../src/store/postgres/sql-client.ts';
-import { TENANT_READS } from '../../src/store/postgres/tenant-rows.ts';
 import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
+import { sharedMethods } from '../../src/store/rows/shared-store.ts';
 import { createTableDatabase, openClient } from './open-client.ts';
 import { nodesIn, type PlanNode } from './plan-nodes.ts';
+import { UNUSED } from './write-of.ts';
 
 /** The columns that must all limit a scan of an index: with fewer, a scan may read a whole tenant. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -75,14 +76,32 @@ async function planOf({ text }: NamedStatement): Promise<readonly PlanNode[]> {
   return nodesIn(plans);
 }
 
+/** Returns the named statements of the reads that all stores share. */
+function sharedReads(): Readonly<Record<string, NamedStatement>> {
+  const found: Record<string, NamedStatement> = {};
+  const read: Connections['read'] = async (statement) => {
+    if (typeof statement !== 'string') found[statement.name ?? ''] = statement;
+    return [];
+  };
+  const store = sharedMethods({ dialect: DIALECT, ...stepRunnerOn({ ...UNUSED, read }) });
+  const hash = new Uint8Array(32);
+  const calls = [
+    store.findTenant(''),
+    store.findAuthority(hash, 0),
+    store.findApplication('', '', 0),
+    store.findApplicationKey('', ''),
+    store.findApplicationKeys('', '', 0),
+    store.findReply('', '', hash, 0),
+  ];
+  expect(Object.keys(found)).toHaveLength(calls.length);
+  return found;
+}
+
 describe('a plan that is made on empty tables finds rows by their whole key', () => {
   const statements: Readonly<Record<string, NamedStatement>> = {
     ...TOKEN_READS,
     ...TOKEN_CHANGES,
-    ...TENANT_READS,
-    ...APPLICATION_READS,
-    ...APPLICATION_KEY_READS,
-    ...REPLIES,
+    ...sharedReads(),
     appendAudit: HEAD_ROW.appendAudit,
   };
   it.each(Object.entries(statements))('%s', async (_, statement) => {

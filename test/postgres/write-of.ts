@@ -1,7 +1,6 @@
 import type { Connections, QueuedWrite, Run, Transaction } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { runAlone } from '../../src/store/postgres/queued-writes.ts';
-import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
 import { tokenWrites } from '../../src/store/postgres/token-writes.ts';
 
 /** The statements of a change, for a transaction without the lock of the audit. */
@@ -9,7 +8,7 @@ export type Work<T> = (run: Run) => Promise<T>;
 
 const unused = () => Promise.reject(new Error('not used here'));
 /** Connections whose reads and writes reject. */
-const UNUSED: Connections = {
+export const UNUSED: Connections = {
   read: unused,
   readSlow: unused,
   readSnapshot: unused,
@@ -21,7 +20,6 @@ const UNUSED: Connections = {
 };
 
 type Writes = ReturnType<typeof tokenWrites>;
-type Changes = ReturnType<typeof sweepMethods> & Writes;
 
 /** Returns the queued write by which the store would make a change. */
 export async function writeOf<T>(call: (writes: Writes) => Promise<T>): Promise<QueuedWrite<T>> {
@@ -51,11 +49,10 @@ export function transactionOf(run: Run): Transaction {
 }
 
 /** Returns the statements of a change that runs alone, without those for the audit and the replies. */
-export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
+export function changeOf<T>(call: (writes: Writes) => Promise<T>): Work<T> {
   return (run) => {
     const change: Connections['change'] = (work) => work(transactionOf(run));
     const join: Connections['join'] = (write) => change((transaction) => runAlone(transaction, write));
-    const connections: Connections = { ...UNUSED, readSlow: run, change, join };
-    return call({ ...tokenWrites(connections, containerSets(connections)), ...sweepMethods(connections) });
+    return call(tokenWrites({ change, join }, containerSets(UNUSED)));
   };
 }

@@ -1,9 +1,10 @@
 import { Fault } from '../../core/fault.ts';
 import type { FoundLocation, MoveLocation, MoveSource } from '../../core/move-ports.ts';
 import { HEAD_ROW, readHead, readRows } from '../postgres/audit-head.ts';
-import { insertHeader, readHeader } from '../postgres/header-row.ts';
+import { insertStoredHeader, readHeader } from '../postgres/header-row.ts';
 import { connectTo, LIMITS, type StoreOptions } from '../postgres/open-connections.ts';
 import { readVault, toStoreFault, withConnection } from '../postgres/open-vault-store.ts';
+import { perform } from '../postgres/perform.ts';
 import { PgError } from '../postgres/pg-error.ts';
 import { postgresStore } from '../postgres/postgres-store.ts';
 import { setUpRoles } from '../postgres/roles.ts';
@@ -70,7 +71,7 @@ export function movedStore(
       inTransaction(async (client) => {
         const { run } = client;
         await createSchema(client, url);
-        await insertHeader(run, header);
+        await perform(run, insertStoredHeader(header));
         for (const statement of [...EMPTY, NEGATE]) await run(statement);
         await make.fill(writeStoreRows(run), readStoreRows(run));
         for (const statement of COMPLETE) await run(statement);

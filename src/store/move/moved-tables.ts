@@ -1,17 +1,10 @@
 import type { MovedTable } from '../../core/move-ports.ts';
 import { type Kind, text } from '../rows/columns.ts';
-import {
-  applicationColumns,
-  applicationKeyColumns,
-  KEY,
-  replyColumns,
-  TOKEN_ROW,
-  tenantColumns,
-  tombstoneColumns,
-} from '../rows/record-columns.ts';
+import { KEY, recordTables, TOKEN_ROW } from '../rows/record-columns.ts';
 
 /** Stands for the UUIDs of a store, of which only the type matters here. */
 const uuid: Kind<string> = { ...text, type: 'uuid' };
+const TABLES = recordTables(uuid);
 const { full: revealed, ...TOKEN } = TOKEN_ROW.types;
 
 /**
@@ -28,18 +21,18 @@ export const MOVED_TABLES = [
   {
     name: 'tenant',
     key: ['tenant'],
-    columns: { tenant: 'integer', ...tenantColumns(uuid).types },
+    columns: { tenant: 'integer', ...TABLES.tenant.types },
   },
   { name: 'tenant_key', key: ['tenant', 'key_id'], columns: { tenant: 'integer', ...KEY.types } },
   {
     name: 'application',
     key: ['application'],
-    columns: { application: 'integer', tenant: 'integer', ...applicationColumns(uuid).types },
+    columns: { application: 'integer', tenant: 'integer', ...TABLES.application.types },
   },
   {
     name: 'application_key',
     key: ['application_key'],
-    columns: { application_key: 'integer', tenant: 'integer', ...applicationKeyColumns(uuid).types },
+    columns: { application_key: 'integer', tenant: 'integer', ...TABLES.application_key.types },
   },
   {
     name: 'token',
@@ -51,7 +44,7 @@ export const MOVED_TABLES = [
     key: ['tenant', 'number'],
     columns: { tenant: 'integer', number: 'integer', name: 'uuid', containers: 'bytes' },
   },
-  { name: 'tombstone', key: ['tenant', 'id'], columns: { tenant: 'integer', ...tombstoneColumns(uuid).types } },
+  { name: 'tombstone', key: ['tenant', 'id'], columns: { tenant: 'integer', ...TABLES.tombstone.types } },
   {
     name: 'token_count',
     key: ['tenant', 'type', 'key_id', 'index_key_id'],
@@ -76,7 +69,7 @@ export const MOVED_TABLES = [
     columns: { sequence: 'integer', at: 'integer', link: 'bytes', sealed: 'bytes' },
   },
   { name: 'audit_index', key: ['blind', 'sequence'], columns: { blind: 'uuid', sequence: 'integer' } },
-  { name: 'reply', key: ['reply'], columns: { reply: 'integer', tenant: 'integer', ...replyColumns(uuid).types } },
+  { name: 'reply', key: ['reply'], columns: { reply: 'integer', tenant: 'integer', ...TABLES.reply.types } },
   { name: 'sweep', key: ['swept_at'], columns: { swept_at: 'integer', clock_note: 'text' } },
 ] as const satisfies readonly MovedTable[];
 

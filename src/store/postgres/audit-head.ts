@@ -1,8 +1,11 @@
 import type { AuditDraft, AuditEntry, AuthorityDraft, SealedRow } from '../../core/audit/ports.ts';
+import type { Row } from '../rows/store-steps.ts';
+import { insertReply } from '../rows/stored-replies.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { type Bound, entryParameters, type Run, type Transaction } from './connections.ts';
-import { insertReply } from './reply-rows.ts';
-import { named, type Row } from './sql-client.ts';
+import { DIALECT } from './dialect.ts';
+import { perform } from './perform.ts';
+import { named } from './sql-client.ts';
 import { entriesOf, givenIn } from './token-statements.ts';
 
 /** Selects a row if the row $1 exists with the link $2, or a prune has removed it. */
@@ -104,7 +107,7 @@ export function openTransaction(run: Run): Transaction {
     append,
     async record(draft) {
       await append(await sealed(draft));
-      await insertReply(run, draft);
+      if (draft.reply !== undefined) await perform(run, insertReply(DIALECT, draft.reply));
     },
   };
 }

@@ -3,11 +3,12 @@ import { Fault, isError } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
+import type { Row } from '../rows/store-steps.ts';
 import { readable, storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { appending, readHead, readRows, toEntry } from './audit-head.ts';
 import type { Connections, QueuedWrite } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
-import { firstValue, listsOf, type Row, type Statement, storedList } from './sql-client.ts';
+import { firstValue, listsOf, type Statement, storedList } from './sql-client.ts';
 import { blindText, storedUuid } from './uuid-text.ts';
 
 const APPENDING: QueuedWrite<void> = {
@@ -34,7 +35,7 @@ const everyRevision = (table: 'application' | 'application_key') =>
 const FIND_UNLOGGED = `SELECT DISTINCT w.sequence FROM unnest($1::bigint[], $2::uuid[]) w (sequence, blind)
     LEFT JOIN LATERAL (SELECT true AS found FROM vault.audit_index
       WHERE blind = w.blind AND sequence = w.sequence OFFSET 0) s ON true
-    WHERE s.found IS NULL`;
+    WHERE s.found IS NULL ORDER BY w.sequence`;
 const COUNT_LOGGED = 'SELECT count(*) FROM vault.audit_index WHERE sequence <= $1';
 const LOG_END = 'SELECT logged FROM vault.head';
 /** Selects nothing if a prune has removed the row `$1` since the caller read it. */
@@ -57,12 +58,6 @@ const REPLACE_BASE = 'UPDATE vault.audit SET sealed = $1 WHERE sequence = $2';
 function pairs(rows: readonly { readonly sequence: number; readonly blinds: readonly Uint8Array[] }[]) {
   const all = rows.flatMap(({ sequence, blinds }) => blinds.map((blind) => ({ sequence, blind: blindText(blind) })));
   return listsOf(all, 'sequence', 'blind');
-}
-
-/** Returns the sequences of `expected` that are in `missing`, in their order. */
-function missingOf(expected: readonly { readonly sequence: number }[], missing: readonly Row[]): readonly number[] {
-  const found = new Set(missing.map(([sequence]) => storedNumber(sequence)));
-  return expected.map(({ sequence }) => sequence).filter((sequence) => found.has(sequence));
 }
 
 /** Returns the functions for the tables of the audit. Changes append their own entries. */
@@ -123,7 +118,7 @@ export function auditMethods({ read, readSlow, readSnapshot, change, join }: Con
     },
 
     async findUnlogged(rows) {
-      return missingOf(rows, await readSlow(FIND_UNLOGGED, pairs(rows)));
+      return (await readSlow(FIND_UNLOGGED, pairs(rows))).map(([sequence]) => storedNumber(sequence));
     },
 
     countLogIndex: async (upTo) => storedNumber(firstValue(await readSlow(COUNT_LOGGED, [upTo]))),

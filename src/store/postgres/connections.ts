@@ -1,15 +1,13 @@
 import type { AuditDraft, AuthorityDraft, SealedRow } from '../../core/audit/ports.ts';
 import type { Scalar, SqlParameter } from '../rows/fragment.ts';
-import { listsOf, type Row, type Statement } from './sql-client.ts';
+import type { Answers, Row } from '../rows/store-steps.ts';
+import { listsOf, type Statement } from './sql-client.ts';
 
 /** Sends a statement and resolves to its rows. */
 export type Run = (statement: Statement, values?: readonly SqlParameter[]) => Promise<readonly Row[]>;
 
 /** A statement with its values. */
 export type Bound = readonly [statement: Statement, values: readonly SqlParameter[]];
-
-/** The rows of each of several statements. */
-export type Answers = readonly (readonly Row[])[];
 
 /**
  * Makes PostgreSQL read indexes in their order, until the end of the transaction. With statistics older than the rows

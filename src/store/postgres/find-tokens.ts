@@ -2,11 +2,11 @@ import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Store, TokenFilter } from '../../core/ports.ts';
 import type { FoundPage, ScanSlice, WalkSlice } from '../../core/scan-ports.ts';
 import type { Fragment } from '../rows/fragment.ts';
-import { storedCount, storedNumber, storedText } from '../rows/stored-value.ts';
+import type { Row } from '../rows/store-steps.ts';
+import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
-import { usageOf } from '../rows/token-usage.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
-import { type Row, toBound } from './sql-client.ts';
+import { toBound } from './sql-client.ts';
 import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './token-reads.ts';
 import { uuidKey } from './uuid-text.ts';
@@ -15,12 +15,6 @@ import { uuidKey } from './uuid-text.ts';
 const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
-
-const TYPES = `SELECT type, sum(live)::bigint, max(last_created_at),
-  coalesce(sum(active) FILTER (WHERE month = $2), 0)::bigint FROM vault.token_count
-WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) GROUP BY type ORDER BY type`;
-const EXPIRED = `SELECT type, count(*) FROM vault.token WHERE expires_at <= $2 AND expires_at IS NOT NULL
-  AND tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND deleted_at IS NULL GROUP BY type`;
 
 /** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
 function totalOf([row = []]: readonly Row[]): number | undefined {
@@ -81,14 +75,6 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
       search<ScanSlice>(filter, { nothing: { records: [] }, weighed: { all: [] } }, async (run, weights, query) => {
         const plan = planWalk(weights, query, { after, order, limit, skip: 0, take: limit }, now, SCANNED_COLUMNS);
         return sliceOf(await run(...toBound(plan)), limit, toScannedToken, filter.tenant_id);
-      }),
-
-    usage: (tenantId, month, now) =>
-      readSnapshot(async (run) => {
-        const tenant = uuidKey(tenantId);
-        const [counts, expired] = await Promise.all([run(TYPES, [tenant, month]), run(EXPIRED, [tenant, now])]);
-        const active = storedCount(counts.reduce((sum, row) => sum + storedNumber(row[3]), 0));
-        return { types: usageOf(counts, expired), active };
       }),
   } satisfies Partial<Store>;
 }

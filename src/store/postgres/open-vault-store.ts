@@ -1,7 +1,8 @@
 import { Fault } from '../../core/fault.ts';
 import type { Store, VaultHeader } from '../../core/ports.ts';
-import { insertHeader, readHeader } from './header-row.ts';
+import { insertStoredHeader, readHeader } from './header-row.ts';
 import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-connections.ts';
+import { perform } from './perform.ts';
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
 import { setUpRoles } from './roles.ts';
@@ -70,7 +71,7 @@ export function createVaultStore(
     }
     await client.run(BEGIN);
     await createSchema(client, url);
-    await insertHeader(client.run, header);
+    await perform(client.run, insertStoredHeader(header));
     await client.run(NOTE_CREATION, [header.created_at]);
     await prepare(postgresStore(soleConnection(client)));
     await setUpRoles(client.run, url, grant);

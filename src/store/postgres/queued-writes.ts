@@ -1,7 +1,8 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import { isBytes } from '../../core/bytes.ts';
 import type { Scalar } from '../rows/fragment.ts';
-import type { Answers, Bound, QueuedWrite, Run, Transaction } from './connections.ts';
+import type { Answers } from '../rows/store-steps.ts';
+import type { Bound, QueuedWrite, Run, Transaction } from './connections.ts';
 
 /** A write of a batch with its statements. */
 export interface Prepared {

@@ -3,6 +3,7 @@ import type { Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { nextTick } from '../../core/timers.ts';
 import type { Fragment, Scalar, SqlParameter } from '../rows/fragment.ts';
+import type { Row } from '../rows/store-steps.ts';
 import { PgError, toPgError } from './pg-error.ts';
 import { PATH_COLUMNS, requireSearchPath } from './search-path.ts';
 
@@ -20,9 +21,6 @@ export function named<Name extends string>(texts: Readonly<Record<Name, string>>
 
 /** A statement, or the text of one without a name. */
 export type Statement = NamedStatement | string;
-
-/** The columns: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text. */
-export type Row = readonly unknown[];
 
 /** Replaces each `?` of a statement by $1, $2, …. */
 export function numbered(text: string): string {
@@ -67,7 +65,10 @@ export function listsOf<Name extends string>(
 
 /** A connection whose statements do not wait for each other's answers. Those of one tick are sent in one write. */
 export interface SqlClient {
-  /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
+  /**
+   * Sends a statement; resolves to its rows, to none for several statements. Their columns: text, numbers (`bigint`,
+   * too), booleans, Buffers, null, arrays of them; other types as text. Rejects with a `PgError`.
+   */
   run(statement: Statement, values?: readonly SqlParameter[]): Promise<readonly Row[]>;
   /** Sends COMMIT. Rejects with 40000 after a failed statement: the server then rolls back without an error. */
   commit(): Promise<void>;

@@ -3,11 +3,12 @@ import type { Instant, PageRequest, TokenCondition, TokenFilter } from '../../co
 import type { Walk } from '../../core/scan-ports.ts';
 import { containerRules } from '../rows/container-sets.ts';
 import { type Fragment, join, list, raw, sql } from '../rows/fragment.ts';
+import type { Row } from '../rows/store-steps.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
 import { isBehind, type WalkOrder, walkOrder } from '../rows/walk-order.ts';
 import { isLive, wherePrefix } from '../rows/where.ts';
-import { type Row, storedList } from './sql-client.ts';
+import { storedList } from './sql-client.ts';
 import { blindsOf, idsOf, whereQuery } from './token-conditions.ts';
 import { PRESENTED_COLUMNS } from './token-reads.ts';
 

@@ -1,6 +1,7 @@
 import type { Instant, PresentedToken, Store, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
 import { TOKEN_ROW } from '../rows/record-columns.ts';
+import type { Row } from '../rows/store-steps.ts';
 import {
   isStorableText,
   optionally,
@@ -10,7 +11,7 @@ import {
   storedText,
 } from '../rows/stored-value.ts';
 import type { Connections } from './connections.ts';
-import { named, type Row, type Statement } from './sql-client.ts';
+import { named, type Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
@@ -23,7 +24,7 @@ const optionalNumber = optionally(storedNumber);
 
 /** Decodes a row that begins with `TOKEN_COLUMNS`. Throws `integrity_failure` for values that a vault never writes. */
 export function toTokenRecord(tenantId: string, row: Row): TokenRecord {
-  return TOKEN_ROW.readList(row, { tenant_id: tenantId });
+  return TOKEN_ROW.read(row, { tenant_id: tenantId });
 }
 
 /** Decodes a row that begins with `SCANNED_COLUMNS`. */

@@ -4,12 +4,14 @@ import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { Rollback } from '../rows/rollback.ts';
+import { requireFree } from '../rows/stored-replies.ts';
 import { isStorableText, storableText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Connections, entryParameters, type QueuedWrite } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
+import { DIALECT } from './dialect.ts';
+import { perform } from './perform.ts';
 import { runAll, runAlone } from './queued-writes.ts';
-import { requireFree } from './reply-rows.ts';
 import { type NamedStatement, storedList } from './sql-client.ts';
 import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
@@ -116,7 +118,7 @@ export function tokenWrites(connections: Pick<Connections, 'change' | 'join'>, s
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });
     return connections.change(async (transaction) => {
-      if (isKeyFirst) await requireFree(transaction.run, audit);
+      if (isKeyFirst) await perform(transaction.run, requireFree(DIALECT, audit));
       return runAlone(transaction, { ...change, audit });
     });
   }
@@ -128,7 +130,7 @@ export function tokenWrites(connections: Pick<Connections, 'change' | 'join'>, s
     insertTokens: (tokens, now, audit) =>
       sets.ensured(tokens, () =>
         connections.change(async (transaction) => {
-          await requireFree(transaction.run, audit);
+          await perform(transaction.run, requireFree(DIALECT, audit));
           const insertions = tokens.map(({ token, indexes, deduplicate }) =>
             insertion(token, indexes, { deduplicate, now }),
           );

@@ -1,8 +1,9 @@
 import type { SealedRow } from '../../core/audit/ports.ts';
 import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import { Rollback } from '../rows/rollback.ts';
+import type { Answers } from '../rows/store-steps.ts';
 import { findWritten, HEAD_ROW, openTransaction, requireWitnesses } from './audit-head.ts';
-import type { Answers, Bound, Change, QueuedWrite } from './connections.ts';
+import type { Bound, Change, QueuedWrite } from './connections.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { type Prepared, prepare, sendAll } from './queued-writes.ts';
 import type { SqlClient, Statement } from './sql-client.ts';

@@ -57,9 +57,6 @@ export const tokenType = coded(TOKEN_TYPE_CODES, storedTokenType);
 export const applicationType = coded(APPLICATION_TYPE_CODES, storedApplicationType);
 export const keyPurpose = coded(KEY_PURPOSE_CODES, storedKeyPurpose);
 
-/** A row as a store returns it, which `read` converts to a `Row`. */
-export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
-
 /**
  * Describes the columns of a table, one for each member of `Row`. This one list defines SELECT, INSERT and UPDATE and
  * the order of their values. `fixed` columns never change.
@@ -102,15 +99,8 @@ export function columns<Row>(
     assigned: (...more: readonly string[]) => [...changing, ...more].map((name) => `${name} = ?`).join(', '),
     changes: (row: Row): Stored[] => changingPairs.map(({ name, kind }) => kind.store(row[name])),
 
-    /** Converts a row and adds the members of `more`, which have no column. */
-    read<More extends object>(stored: StoredRow<Row>, more: More): Row & More {
-      const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
-      for (const { name, kind } of pairs) (row as Row)[name] = kind.read(stored[name]);
-      return row;
-    },
-
-    /** Converts a row as `read` does. The row is a list that begins with the columns. */
-    readList<More extends object>(stored: readonly unknown[], more: More): Row & More {
+    /** Converts a list that begins with the columns, and adds the members of `more`, which have no column. */
+    read<More extends object>(stored: readonly unknown[], more: More): Row & More {
       const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
       for (const [at, { name, kind }] of pairs.entries()) (row as Row)[name] = kind.read(stored[at]);
       return row;

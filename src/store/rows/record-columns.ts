@@ -17,25 +17,6 @@ import {
   tokenType,
 } from './columns.ts';
 
-// The columns of records that have the same form in SQLite and PostgreSQL. Each store passes its kind of UUIDs.
-
-export function tenantColumns(uuid: Kind<string>) {
-  return columns<TenantRecord>(
-    {
-      id: uuid,
-      owner_id: uuid,
-      created_by: optional(uuid),
-      created_at: number,
-      modified_by: optional(uuid),
-      modified_at: optional(number),
-      revision: number,
-      key_id: number,
-      details: bytes,
-    },
-    { fixed: ['id', 'owner_id', 'created_by', 'created_at'] },
-  );
-}
-
 export const KEY = columns<WrappedKey>({
   key_id: number,
   purpose: keyPurpose,
@@ -44,68 +25,8 @@ export const KEY = columns<WrappedKey>({
   created_at: instant,
 });
 
-export type ApplicationColumns = Omit<ApplicationRecord, 'tenant_id'>;
-
-export function applicationColumns(uuid: Kind<string>) {
-  return columns<ApplicationColumns>(
-    {
-      id: uuid,
-      type: applicationType,
-      parent_id: optional(uuid),
-      parent_key_id: optional(uuid),
-      key_version: keyVersion,
-      created_by: optional(uuid),
-      created_at: number,
-      modified_by: optional(uuid),
-      modified_at: optional(number),
-      expires_at: optional(number),
-      revision: number,
-      key_id: number,
-      details: bytes,
-    },
-    // A change of the application must not undo `insertApplicationKey`.
-    { fixed: ['id', 'type', 'parent_id', 'parent_key_id', 'key_version', 'created_by', 'created_at'] },
-  );
-}
-
-export type ApplicationKeyColumns = Omit<ApplicationKeyRecord, 'tenant_id'>;
-
-/** The columns of an API key. Only its seal changes; the day is fixed: a rotation must not undo `markKeysUsed`. */
-export function applicationKeyColumns(uuid: Kind<string>) {
-  return columns<ApplicationKeyColumns>(
-    {
-      id: uuid,
-      application_id: uuid,
-      hash: bytes,
-      version: number,
-      created_by: optional(uuid),
-      created_at: number,
-      expires_at: optional(number),
-      revision: number,
-      key_id: number,
-      last_used_day: day,
-      seal: bytes,
-    },
-    {
-      fixed: [
-        'id',
-        'application_id',
-        'hash',
-        'version',
-        'created_by',
-        'created_at',
-        'expires_at',
-        'revision',
-        'last_used_day',
-      ],
-    },
-  );
-}
-
-export type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
-
 /** The columns of a live token. The month is fixed: a change of the token must not undo `markActive`. */
-export const TOKEN_ROW = columns<TokenColumns>(
+export const TOKEN_ROW = columns<Omit<TokenRecord, 'tenant_id'>>(
   {
     id: text,
     type: tokenType,
@@ -122,25 +43,95 @@ export const TOKEN_ROW = columns<TokenColumns>(
   { fixed: ['id', 'type', 'created_at', 'active_month'] },
 );
 
-export function tombstoneColumns(uuid: Kind<string>) {
-  return columns<Omit<Tombstone, 'tenant_id'>>({
-    id: text,
-    type: tokenType,
-    created_by: uuid,
-    created_at: number,
-    deleted_by: optional(uuid),
-    deleted_at: number,
-    mac: bytes,
-  });
-}
+export type RecordTables = ReturnType<typeof recordTables>;
 
-export function replyColumns(uuid: Kind<string>) {
-  return columns<Omit<StoredReply, 'tenant_id'>>({
-    application_id: uuid,
-    key_hash: bytes,
-    request_hash: bytes,
-    created_at: instant,
-    key_id: number,
-    sealed: bytes,
-  });
+/** Returns the columns of the tables with UUIDs, which each store keeps in its own kind of column. */
+export function recordTables(uuid: Kind<string>) {
+  return {
+    uuid,
+
+    tenant: columns<TenantRecord>(
+      {
+        id: uuid,
+        owner_id: uuid,
+        created_by: optional(uuid),
+        created_at: number,
+        modified_by: optional(uuid),
+        modified_at: optional(number),
+        revision: number,
+        key_id: number,
+        details: bytes,
+      },
+      { fixed: ['id', 'owner_id', 'created_by', 'created_at'] },
+    ),
+
+    application: columns<Omit<ApplicationRecord, 'tenant_id'>>(
+      {
+        id: uuid,
+        type: applicationType,
+        parent_id: optional(uuid),
+        parent_key_id: optional(uuid),
+        key_version: keyVersion,
+        created_by: optional(uuid),
+        created_at: number,
+        modified_by: optional(uuid),
+        modified_at: optional(number),
+        expires_at: optional(number),
+        revision: number,
+        key_id: number,
+        details: bytes,
+      },
+      // A change of the application must not undo `insertApplicationKey`.
+      { fixed: ['id', 'type', 'parent_id', 'parent_key_id', 'key_version', 'created_by', 'created_at'] },
+    ),
+
+    /** Only the seal of a key changes; the day is fixed: a rotation must not undo `markKeysUsed`. */
+    application_key: columns<Omit<ApplicationKeyRecord, 'tenant_id'>>(
+      {
+        id: uuid,
+        application_id: uuid,
+        hash: bytes,
+        version: number,
+        created_by: optional(uuid),
+        created_at: number,
+        expires_at: optional(number),
+        revision: number,
+        key_id: number,
+        last_used_day: day,
+        seal: bytes,
+      },
+      {
+        fixed: [
+          'id',
+          'application_id',
+          'hash',
+          'version',
+          'created_by',
+          'created_at',
+          'expires_at',
+          'revision',
+          'last_used_day',
+        ],
+      },
+    ),
+
+    tombstone: columns<Omit<Tombstone, 'tenant_id'>>({
+      id: text,
+      type: tokenType,
+      created_by: uuid,
+      created_at: number,
+      deleted_by: optional(uuid),
+      deleted_at: number,
+      mac: bytes,
+    }),
+
+    reply: columns<Omit<StoredReply, 'tenant_id'>>({
+      application_id: uuid,
+      key_hash: bytes,
+      request_hash: bytes,
+      created_at: instant,
+      key_id: number,
+      sealed: bytes,
+    }),
+  };
 }

@@ -5,8 +5,7 @@ import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/
 import type { StoredReply } from '../../../core/reply-ports.ts';
 import { nextTick } from '../../../core/timers.ts';
 import { TOKEN_ROW } from '../../rows/record-columns.ts';
-import { REPLY_ROW } from '../tables/reply-rows.ts';
-import { TOMBSTONE } from '../tables/token-rows.ts';
+import { FILE_TABLES } from '../tables/file-dialect.ts';
 import { type CallOutcome, type Cell, failureOf, Inbox, type Outbox, type WriteMessage } from './write-messages.ts';
 
 /** Encodes and decodes one argument of a call for the other thread. */
@@ -58,7 +57,7 @@ function record<Row extends { readonly tenant_id: string }>({ types }: Columns):
   return object<Row>(Object.fromEntries([['tenant_id', text], ...columns]));
 }
 
-type Columns = Pick<typeof TOKEN_ROW | typeof TOMBSTONE | typeof REPLY_ROW, 'types'>;
+type Columns = Pick<typeof TOKEN_ROW | typeof FILE_TABLES.tombstone | typeof FILE_TABLES.reply, 'types'>;
 
 const blinds = listOf(bytes);
 
@@ -66,7 +65,7 @@ const parts = object<Omit<AuditDraft, 'reply'> & { readonly replies: readonly St
   at: number,
   witness: object<AuditHead>({ sequence: number, link: bytes }),
   sealed: bytes,
-  replies: listOf(record<StoredReply>(REPLY_ROW)),
+  replies: listOf(record<StoredReply>(FILE_TABLES.reply)),
 });
 
 const draft: Argument<AuditDraft> = {
@@ -92,7 +91,7 @@ const WRITES: { readonly [Name in WriteName]: Arguments<Parameters<Store[Name]>>
     draft,
   ],
   replaceToken: [record<TokenRecord>(TOKEN_ROW), indexes, object({ revision: number, now: number }), draft],
-  deleteToken: [record<Tombstone>(TOMBSTONE), number, draft],
+  deleteToken: [record<Tombstone>(FILE_TABLES.tombstone), number, draft],
   appendAudit: [listOf(draft)],
   markActive: [text, listOf(text), number],
 };

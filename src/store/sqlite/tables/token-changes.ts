@@ -5,10 +5,11 @@ import { isExpired } from '../../../core/time.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
+import { FILE_TABLES } from './file-dialect.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
 import type { KnownEntries, TokenIndex } from './token-index.ts';
-import { type StoredToken, TOMBSTONE, type TokenEntries, type TokenRows } from './token-rows.ts';
+import type { StoredToken, TokenEntries, TokenRows } from './token-rows.ts';
 
 interface Tables {
   readonly tenants: TenantRows;
@@ -31,7 +32,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
     `SELECT EXISTS (SELECT 1 FROM token WHERE tenant = +? AND id = +?)
            OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`,
   );
-  const insertTombstone = rows<unknown[]>(TOMBSTONE.insertInto('tombstone', 'tenant'));
+  const insertTombstone = rows<unknown[]>(FILE_TABLES.tombstone.insertInto('tombstone', 'tenant'));
 
   function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
     let found: TokenRecord | undefined;
@@ -75,7 +76,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
     tokens.remove(token);
     index.remove({ tenant, token, created_at: record.created_at }, stored);
     counts.removed(tenant, record);
-    insertTombstone().run(...TOMBSTONE.values(tombstone), tenant);
+    insertTombstone().run(...FILE_TABLES.tombstone.values(tombstone), tenant);
   }
 
   /**

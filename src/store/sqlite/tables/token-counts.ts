@@ -1,6 +1,5 @@
-import type { Instant, KeyIds, TenantUsage, TokenRecord } from '../../../core/ports.ts';
-import { isStorableText, storedCount } from '../../rows/stored-value.ts';
-import { usageOf } from '../../rows/token-usage.ts';
+import type { KeyIds, TokenRecord } from '../../../core/ports.ts';
+import { isStorableText } from '../../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -15,7 +14,7 @@ type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
 export type TokenCounts = ReturnType<typeof tokenCounts>;
 
 export function tokenCounts(connection: Connection, tenants: TenantRows) {
-  const { rows, value, lists } = statements(connection);
+  const { rows } = statements(connection);
   const added = rows<[number, number, number, number, number, number]>(
     `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at) VALUES (?, ?, 0, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET count = count + excluded.count, at = max(at, excluded.at)`,
@@ -30,15 +29,6 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
   );
   const markToken = rows<[number, number, string, number]>(
     'UPDATE token SET active_month = ? WHERE tenant = +? AND id = +? AND active_month < ?',
-  );
-  const counts = lists<[number], readonly unknown[]>(
-    'SELECT type, sum(count), max(at) FROM counter WHERE tenant = +? AND type > 0 GROUP BY type',
-  );
-  const expired = lists<[number, number], readonly unknown[]>(
-    'SELECT type, count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ? AND tenant = +? GROUP BY type',
-  );
-  const activeIn = value<[number, number], number>(
-    'SELECT count FROM counter WHERE tenant = +? AND type = 0 AND month = +?',
   );
 
   function add(tenant: number, { type, key_id, index_key_id, created_at }: Counted, count = 1): void {
@@ -75,13 +65,6 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
       let marked = 0;
       for (const id of ids) if (isStorableText(id)) marked += markToken().run(month, tenant, id, month).changes;
       if (marked > 0) active().run(tenant, month, marked);
-    },
-
-    usage(tenantId: string, month: number, now: Instant): TenantUsage {
-      const tenant = tenants.find(tenantId);
-      if (tenant === undefined) return { types: [], active: 0 };
-      const types = usageOf(counts().all(tenant), expired().all(now, tenant));
-      return { types, active: storedCount(activeIn().get(tenant, month) ?? 0) };
     },
   };
 }

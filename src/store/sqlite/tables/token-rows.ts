@@ -1,13 +1,10 @@
 import type { PresentedToken, TokenRecord } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import type { StoredRow } from '../../rows/columns.ts';
-import { TOKEN_ROW, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
-import { isStorableText, MAX_ROW, storedNumber } from '../../rows/stored-value.ts';
+import { TOKEN_ROW } from '../../rows/record-columns.ts';
+import type { Row } from '../../rows/store-steps.ts';
+import { isStorableText, MAX_ROW, storedBytes, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { PRESENTED_COLUMNS, type PresentedRow, toPresentedToken } from './presented-token.ts';
-import { uuid } from './uuid-bytes.ts';
-
-export const TOMBSTONE = tombstoneColumns(uuid);
 
 /** Where lists find a token: its entries in `token_index`, and its numbered set of containers or 0. */
 export interface TokenEntries {
@@ -15,11 +12,7 @@ export interface TokenEntries {
   readonly set_number: number;
 }
 
-export interface TokenRow extends StoredRow<TokenColumns>, TokenEntries {
-  readonly token: number;
-}
-
-export const SELECT_TOKEN = `SELECT token, blinds, set_number, ${TOKEN_ROW.of('token')} FROM token`;
+const SELECT_TOKEN = `SELECT ${TOKEN_ROW.of('token')}, token, blinds, set_number FROM token`;
 
 /** A stored token: its record and the columns that the record lacks. */
 export interface StoredToken extends TokenEntries {
@@ -33,11 +26,11 @@ export type TokenRows = ReturnType<typeof tokenRows>;
 
 export function tokenRows(connection: Connection) {
   const { rows, lists } = statements(connection);
-  const byId = rows<[number, string], TokenRow>(`${SELECT_TOKEN} WHERE tenant = +? AND id = +?`);
+  const byId = lists<[number, string], Row>(`${SELECT_TOKEN} WHERE tenant = +? AND id = +?`);
   const presentedById = lists<[number, string], PresentedRow>(
     `SELECT ${PRESENTED_COLUMNS} FROM token t WHERE t.tenant = +? AND t.id = +?`,
   );
-  const byNumber = rows<[number, number], TokenRow>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
+  const byNumber = lists<[number, number], Row>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
   const isNew = 'NOT EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)';
   const insertRow = rows<unknown[]>(
     `${TOKEN_ROW.insertIf('token', isNew, 'tenant', 'blinds', 'set_number')} ON CONFLICT (tenant, id) DO NOTHING`,
@@ -93,8 +86,9 @@ function requireOne({ changes }: { readonly changes: number }): void {
 }
 
 /** Throws `integrity_failure` for values that a vault never writes. A number above `MAX_ROW` may name another row. */
-export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
-  const { token, blinds, set_number } = row;
+function toStoredToken(tenant_id: string, row: Row): StoredToken {
+  const [token, blinds, set_number] = row.slice(TOKEN_ROW.names.length) as [number, unknown, unknown];
   if (token > MAX_ROW) throw new Problem('integrity_failure');
-  return { token, blinds, set_number: storedNumber(set_number), record: TOKEN_ROW.read(row, { tenant_id: tenantId }) };
+  const entries = { blinds: storedBytes(blinds), set_number: storedNumber(set_number) };
+  return { token, ...entries, record: TOKEN_ROW.read(row, { tenant_id }) };
 }
