@@ -25,26 +25,33 @@ export interface Mutant extends SourceGuard {
 
 const TABLE = readFileSync(new URL('mutants.txt', import.meta.url), 'utf8');
 
-/** The rows of mutants.txt, whose header explains the format. */
+/** The guards of mutants.txt, whose header explains the format. */
 export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
   .split('\n\n')
   .slice(1)
-  .map((row) => {
-    const [name = '', place = '', ...lines] = row.split('\n');
-    const text = (sign: string) =>
-      lines
-        .filter((line) => line.startsWith(sign))
-        .map((line) => line.slice(1))
-        .join('\n');
-    const {
-      file = '',
-      built,
-      tests = '',
-      pattern,
-    } = /^(?<file>.*?): (?<built>built )?(?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(place)?.groups ?? {};
-    const guard = { name, file, from: text('-'), to: text('+') };
-    return { ...guard, tests: tests.split(' '), isBuilt: built !== undefined, ...(pattern && { pattern }) };
+  .flatMap((block) => {
+    const [file = '', ...guards] = block.split(/\n(?![-+])/);
+    return guards.map((guard) => readMutant(file, guard.split('\n')));
   });
+
+function readMutant(file: string, [head = '', ...lines]: readonly string[]): Mutant {
+  const text = (sign: string) =>
+    lines
+      .filter((line) => line.startsWith(sign))
+      .map((line) => line.slice(1))
+      .join('\n');
+  const { name, built, tests, pattern }: Readonly<Record<string, string | undefined>> =
+    /^(?<name>.*?) \| (?<built>built )?(?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(head)?.groups ?? {};
+  return {
+    name: name ?? head,
+    file,
+    from: text('-'),
+    to: text('+'),
+    tests: (tests ?? '').split(' ').map((test) => `test/${test}.test.ts`),
+    isBuilt: built !== undefined,
+    ...(pattern !== undefined && { pattern }),
+  };
+}
 
 /** The numbers of tests that passed and failed. `broken` is the reason why no test ran. */
 export interface TestRun {
