@@ -1,5 +1,5 @@
 import { remoteClient } from '../../src/client/remote.ts';
-import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import type { Check, CheckOptions } from './check.ts';
 import { attackChildren } from './children-attack.ts';
 import { startDaemon } from './daemon-process.ts';
 import { builtText, withPatch } from './patched-product.ts';
@@ -21,8 +21,7 @@ async function attack({ seed, quick }: CheckOptions, bin?: string) {
   try {
     const daemons = clients.map((client) => createCaller(() => client)) as [Perform, Perform];
     const figures = await attackChildren({ daemons, management, rounds: ROUNDS[quick ? 'quick' : 'full'], seed });
-    const doctor = await vault.cli(['doctor'], '').catch(({ stdout }: { readonly stdout?: string }) => `${stdout}`);
-    if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
+    await vault.requireSound(figures);
     return figures;
   } finally {
     for (const client of clients) await client.close();

@@ -34,19 +34,8 @@ interface ServeOptions {
   readonly output?: 'unread' | 'ignored';
 }
 
-/** A running daemon. Its disposal kills it. */
-export interface DaemonProcess extends AsyncDisposable {
-  readonly url: string;
-  /** The process id of the daemon, not of the command that runs it. */
-  readonly pid: number;
-  readonly ready: Ready;
-  readonly child: ChildProcess;
-  readonly ended: Promise<End>;
-  /** Returns what it has printed so far. */
-  told(): string;
-  /** Sends the signal to the daemon and waits for the whole process to end. Resolves to the exit code. */
-  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
-}
+/** A running daemon. Its disposal kills it. `pid` is that of the daemon, not of the command that runs it. */
+export type DaemonProcess = Awaited<ReturnType<typeof startServe>>;
 
 /** Starts `vault serve` and waits until it accepts requests. The daemon ends with this process at the latest. */
 export async function startServe({
@@ -57,13 +46,17 @@ export async function startServe({
   env = {},
   wrap = (line) => line,
   output,
-}: ServeOptions): Promise<DaemonProcess> {
+}: ServeOptions) {
   rmSync(readyFile, { force: true });
   const port = words.includes('--socket') || words.includes('--port') ? [] : ['--port', '0'];
   const line = [process.execPath, ...nodeFlags, bin, 'serve', ...port, '--ready-file', readyFile, ...words];
   const [program = '', ...args] = wrap(line);
   const pipe = output === 'ignored' ? 'ignore' : 'pipe';
-  const child = spawn(program, args, { env: { ...ENVIRONMENT, ...env }, stdio: ['ignore', pipe, pipe], cwd: '/' });
+  const child: ChildProcess = spawn(program, args, {
+    env: { ...ENVIRONMENT, ...env },
+    stdio: ['ignore', pipe, pipe],
+    cwd: '/',
+  });
   let told = '';
   for (const stream of output === undefined ? [child.stdout, child.stderr] : []) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -77,7 +70,8 @@ export async function startServe({
   const kill = () => send(pid, 'SIGKILL');
   process.once('exit', kill);
   void ended.then(() => process.removeListener('exit', kill));
-  const stop: DaemonProcess['stop'] = async (signal) => {
+  /** Sends the signal to the daemon and waits for the whole process to end. Resolves to the exit code. */
+  const stop = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
     send(pid, signal);
     const timer = setTimeout(kill, MAX_STOP_MS);

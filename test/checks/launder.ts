@@ -1,13 +1,11 @@
 import { dirname } from 'node:path';
-import { directClient } from '../../src/client/direct.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
-import type { Credential } from '../../src/keyring/credential.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt } from '../../src/vault/location.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { createCaller, type Perform, type PerformParts, paramsOf } from './perform.ts';
+import { type Perform, type PerformParts, paramsOf } from './perform.ts';
 import { type ActingKeys, privateApplication, TOKENS } from './put-back.ts';
-import type { TamperLocations } from './tamper-locations.ts';
+import type { TamperVault } from './tamper-vault.ts';
+import { withVault } from './vault-file.ts';
 
 const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary' } }] as const;
 const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
@@ -94,12 +92,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
   },
 };
 
-interface Laundered extends ActingKeys {
-  readonly locations: TamperLocations;
-  /** The name of the vault's location. */
-  readonly name: string;
-  readonly credential: Credential;
-}
+type Laundered = ActingKeys & Pick<TamperVault, 'locations' | 'name' | 'credential'>;
 
 /**
  * Restores older rows before each call. A call with a record of authority must then fail with `integrity_failure`; a
@@ -114,13 +107,13 @@ export async function launder(
   const altered = locations.nameIn(dirname(name), 'altered');
   const wrong: string[] = [];
   const kept = await locations.keep(name);
-  const check = (at: string) => checkVaultFile({ ...locations.at(at), credential });
+  const at = (location: string) => ({ ...locations.at(location), credential });
+  const check = (location: string) => checkVaultFile(at(location));
   const alter = async (restored: readonly string[]) => {
     await locations.copy(name, altered);
     await locations.putBack(altered, kept, restored);
   };
-  const application = await used(name, vault, async (opened) => {
-    const perform = createCaller(() => directClient(opened));
+  const application = await withVault(at(name), async (perform) => {
     const found = await privateApplication(perform, vault);
     await act(perform, vault);
     return found;
@@ -130,32 +123,19 @@ export async function launder(
   const isRefused = tables !== TOKENS;
   for (const call of calls) {
     await alter(tables);
-    const answer = await used(altered, vault, (opened) => ordinaryCall(opened, vault, application, call));
+    const answer = await withVault(at(altered), (_, opened) => ordinaryCall(opened, vault, application, call));
     if (isRefused !== (answer === 'integrity_failure')) wrong.push(`${call[1]} with ${call[0]} answers ${answer}`);
     if ((await check(altered)).ok) wrong.push(`doctor finds nothing after ${call[1]}`);
   }
 
   await alter(tables);
-  await used(altered, vault, async (opened) => {
+  await withVault(at(altered), async (_, opened) => {
     for (const call of calls) await ordinaryCall(opened, vault, application, call);
   });
   const found = (await check(altered)).findings.map(({ what }) => what).join('; ');
   if (!finding.test(found)) wrong.push(`doctor reports ${found || 'nothing'}`);
   await locations.remove(altered);
   return wrong;
-}
-
-async function used<T>(
-  name: string,
-  { locations, credential }: Laundered,
-  work: (vault: Vault) => Promise<T>,
-): Promise<T> {
-  const vault = await openVaultAt(locations.at(name), { credential, reportError: () => undefined });
-  try {
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
 }
 
 /** Makes a call. Resolves to its problem code, or to its status. */

@@ -181,7 +181,7 @@ async function lookAtProcesses(workspace: Workspace, scanner: Scanner, needles: 
 
 async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   const random = seededNumbers(seed);
-  using scanner = await startScanner();
+  using scanner = startScanner();
   const rounds = ROUNDS[quick ? 'quick' : 'full'];
   let figures: Figures = {};
   for (let round = 0; round < rounds; round++) figures = added(figures, await live(random, scanner, quick));
@@ -199,7 +199,7 @@ async function control({ seed }: CheckOptions): Promise<void> {
   const canaries = createCanaries(seededNumbers(seed));
   const text = canaries.word('planted', 'data', '?~>ÿ');
   using workspace = makeWorkspace();
-  using scanner = await startScanner();
+  using scanner = startScanner();
   await makeVault(workspace, canaries);
   const { default: Database } = await import('better-sqlite3');
   const found: string[] = [];

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures, mustAllFail } from './check.ts';
-import { createFastClock } from './fast-clock.ts';
+import { createFastClock } from './clocks.ts';
 import { makeFolder } from './folder.ts';
 import { createKeepAlives } from './keep-alives.ts';
 import { builtText, patchProduct } from './patched-product.ts';
