@@ -18,13 +18,11 @@ export interface Traffic {
   readonly repeats?: boolean;
 }
 
-/** The numbers of replies by status. */
-export type Statuses = Readonly<Record<string, number>>;
-
 /** Sends traffic from a process of its own, so that sending does not delay measurements. Resolves when all is sent. */
 export async function send(traffic: Traffic) {
   const child = spawn(process.execPath, [SENDER], { stdio: ['pipe', 'pipe', 'inherit'] });
-  let statuses: Statuses = {};
+  /** The numbers of replies by status. */
+  let statuses: Readonly<Record<string, number>> = {};
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(traffic));
   child.stdout.setEncoding('utf8').on('data', (lines: string) => {

@@ -45,18 +45,8 @@ interface Minted {
   readonly ends: number;
 }
 
-/** A vault that a case closes and opens again. */
-interface Timed {
-  readonly perform: Perform;
-  readonly sweep: () => Promise<unknown>;
-  readonly notices: () => Promise<readonly string[]>;
-  readonly restart: () => Promise<void>;
-  /** Closes the vault as a command does, calls `set`, and opens it again. */
-  readonly start: (set: () => void) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-async function openTimed(file: string, times: Times): Promise<Timed> {
+/** Opens a vault that a case closes and opens again. */
+async function openTimed(file: string, times: Times) {
   let vault: Vault;
   async function open(): Promise<void> {
     vault = await openFileVault({ file, credential: CREDENTIAL, times });
@@ -70,7 +60,8 @@ async function openTimed(file: string, times: Times): Promise<Timed> {
       await vault.close();
       await open();
     },
-    start: async (set) => {
+    /** Closes the vault as a command does, calls `set`, and opens it again. */
+    start: async (set: () => void) => {
       await directClient(vault).close();
       set();
       await open();
@@ -128,7 +119,7 @@ function createTally() {
 type Tally = ReturnType<typeof createTally>;
 
 /** Creates an expiring application with the latest end that the vault allows, and one with the default end. */
-async function mint({ perform }: Timed, management: string, now: number): Promise<readonly string[]> {
+async function mint(perform: Perform, management: string, now: number): Promise<readonly string[]> {
   const bodies = [{}, { expires_at: new Date(now + DAY).toISOString() }];
   const made = bodies.map(async (more) => {
     const body = { name: 'minted', type: 'expiring', permissions: ['token:read'], ...more };
@@ -196,7 +187,8 @@ async function runCase(
       const old = minted.filter(({ ends }) => clock.real() >= ends);
       const answers = old.map((each) => timed.perform(each.key, 'getApplicationByKey'));
       tally.lives(where, (await Promise.all(answers)).filter(({ status }) => status !== 401).length);
-      for (const child of await mint(timed, management, created)) minted.push({ key: child, ends: clock.real() + DAY });
+      for (const child of await mint(timed.perform, management, created))
+        minted.push({ key: child, ends: clock.real() + DAY });
       const purged = ids.filter(({ ms }) => ms <= step.purged).length;
       tally.counts(where, await rowsOf(file), before + names.length - purged);
     }

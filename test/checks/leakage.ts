@@ -5,7 +5,6 @@ import { type Canaries, createCanaries, encodings, type Needle, needlesOf } from
 import { useLocalCommands, useOperations } from './leakage-commands.ts';
 import { sendRefused } from './leakage-requests.ts';
 import type { Hit } from './leakage-scanner.ts';
-import { sealedPieces } from './leakage-sealed.ts';
 import {
   describeHits,
   makeWorkspace,
@@ -16,9 +15,12 @@ import {
   type Workspace,
 } from './leakage-workspace.ts';
 import { EVERYTHING, seededNumbers } from './perform.ts';
+import { readColumn } from './tamper-file.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
 const MAX_CLEANING_MS = 10_000;
+/** The bytes of a piece of a sealed value. */
+const PIECE = 24;
 const EXPECTED_STATUSES = [400, 401, 403, 404, 405, 409, 413, 414, 415, 421, 429, 431];
 const ENDS = ['', '-wal', '-shm', '-journal'];
 
@@ -117,6 +119,23 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   // The key bytes may appear only in the key file.
   canaries.keep('key file', 'key', readFileSync(workspace.keyFile));
   return { managementFile, everythingFile, management: management ?? '', everything: everything ?? '' };
+}
+
+/**
+ * Reads the sealed bytes of some tokens from a copy of the file. Cuts them into pieces, because SQLite may spread a
+ * value over several pages. Opening the copy is safe because no vault uses it.
+ */
+async function sealedPieces(copy: string, ids: readonly string[]): Promise<readonly Needle[]> {
+  const of = `FROM token WHERE id IN (${ids.map(() => '?').join(', ')})`;
+  const columns = await readColumn(copy, `SELECT presented ${of} UNION ALL SELECT full ${of}`, ...ids, ...ids);
+  const sealed = columns.filter((bytes): bytes is Uint8Array => bytes instanceof Uint8Array);
+  if (sealed.length < ids.length * 2) throw new Error('the copy does not have the tokens');
+  return sealed.flatMap((bytes, column) =>
+    Array.from({ length: Math.floor(bytes.length / PIECE) }, (_, piece): Needle => {
+      const cut = bytes.subarray(piece * PIECE, (piece + 1) * PIECE);
+      return { canary: `sealed value ${column}`, kind: 'sealed', encoding: `piece ${piece}`, bytes: cut };
+    }),
+  );
 }
 
 /** Deletes two tokens and patches a third. Waits until the daemon has wiped their old bytes from file and log. */

@@ -5,13 +5,41 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Check, CheckFailure } from './check.ts';
 import { makeFolder } from './folder.ts';
-import { LOCK_HOLDER, STALLING_SERVER } from './locks-processes.ts';
 import { percentile } from './perform.ts';
 import { type ServedVault, startServedVault } from './served-vault.ts';
 
 const LOCKED_MS = 3_000;
 const EVERY_MS = 10;
 const MAX_LAG_MS = 100;
+
+/** A script for another process, without vault code. Arguments: file, milliseconds. Takes the write lock, prints a line, and holds the lock for the given time. */
+const LOCK_HOLDER = `
+import Database from 'better-sqlite3';
+const [, file, ms] = process.argv;
+const database = new Database(file, { fileMustExist: true, timeout: 5000 });
+database.exec('BEGIN IMMEDIATE');
+console.log('locked');
+setTimeout(() => { database.exec('ROLLBACK'); database.close(); }, Number(ms));
+`;
+
+/**
+ * A script. Argument: file. Serves HTTP and prints its port. A POST waits for the lock inside the event loop, which the vault
+ * must not do. A GET answers at once. Exits after 20 seconds.
+ */
+const STALLING_SERVER = `
+import { createServer } from 'node:http';
+import Database from 'better-sqlite3';
+const [, file] = process.argv;
+const database = new Database(file, { timeout: 5000 });
+database.pragma('journal_mode = WAL');
+database.exec('CREATE TABLE t (x INTEGER)');
+const server = createServer((request, response) => {
+  if (request.method === 'POST') database.exec('INSERT INTO t VALUES (1)');
+  response.end('{}');
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+setTimeout(() => process.exit(), 20000);
+`;
 
 function start(script: string, args: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {

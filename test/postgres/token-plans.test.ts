@@ -83,7 +83,7 @@ describe('a plan that is made on empty tables finds rows by their whole key', ()
     ...APPLICATION_READS,
     ...APPLICATION_KEY_READS,
     ...REPLIES,
-    appendAudit: HEAD_ROW.appendAudit,
+    ...HEAD_ROW,
   };
   it.each(Object.entries(statements))('%s', async (_, statement) => {
     expect(statement.name).toBeTypeOf('string');

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { type Perform, seededNumbers } from '../perform.ts';
 import { rotateBesideLoad } from '../rotation-load.ts';
@@ -11,8 +10,7 @@ const MAX_LOCKED_MS = 5_000;
 
 /** Resolves to the wrapped keys of all tenants, in hex. */
 async function wrappedKeys(fleet: Fleet): Promise<readonly string[]> {
-  const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });
-  await client.connect();
+  const client = await fleet.sqlClient();
   const { rows } = await client.query(`SELECT encode(wrapped, 'hex') AS wrapped FROM vault.tenant_key`);
   await client.end();
   return rows.map(({ wrapped }) => String(wrapped));
