@@ -36,26 +36,7 @@ export interface FlipTrouble {
   readonly what: string;
 }
 
-export interface FlipTally {
-  readonly flips: number;
-  /** The number of copies with one flip. `groups` counts the copies with several flips. */
-  readonly alone: number;
-  readonly groups: number;
-  /** The number of groups that changed an answer, so that each of their bytes was tried alone. */
-  readonly split: number;
-  /** The number of bytes of a group that were also tried alone. */
-  readonly spots: number;
-  readonly identical: number;
-  /** The number of copies that the vault rejects with a clear error. */
-  readonly errors: number;
-  /** The number of losses without an error that `vault doctor` found. */
-  readonly foundByDoctor: number;
-  /** The losses without an error that `vault doctor` did not find. */
-  readonly missed: readonly FlipTrouble[];
-  readonly wrong: readonly FlipTrouble[];
-  /** The number of times that each fault or problem was returned, by code. */
-  readonly codes: Readonly<Record<string, number>>;
-}
+export type FlipTally = Awaited<ReturnType<typeof flipAll>>;
 
 /** The problems that clearly report damage. Any other problem, such as a token that is not found, would hide it. */
 const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
@@ -65,14 +46,30 @@ const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
  * The worker finds these bytes by writing noise into whole cells, and flips them in groups to save time. When a group
  * changes an answer, the worker tries each byte of the group alone.
  */
-async function flipAll(job: FlipJob): Promise<FlipTally> {
+async function flipAll(job: FlipJob) {
   const { bytes, file, keyFile, asked, seed, offsets, grouped, blind = false } = job;
   const credential = () => ({ kind: 'key_file', key: new Uint8Array(readFileSync(keyFile)) }) as const;
   const random = seededNumbers(seed);
+  /** The losses without an error that `vault doctor` did not find. */
   const missed: FlipTrouble[] = [];
   const wrong: FlipTrouble[] = [];
+  /** The number of times that each fault or problem was returned, by code. */
   const codes: Record<string, number> = {};
-  let [identical, errors, foundByDoctor, alone, groups, split, spots] = [0, 0, 0, 0, 0, 0, 0];
+  const counts = {
+    flips: offsets.length,
+    copies_with_one: 0,
+    copies_with_a_group: 0,
+    /** Groups that changed an answer, so that each of their bytes was tried alone. */
+    groups_taken_apart: 0,
+    /** Bytes of a group that were also tried alone. */
+    of_groups_alone_too: 0,
+    identical: 0,
+    clear_errors: 0,
+    losses_found_by_doctor: 0,
+  };
+  const count = (code: string) => {
+    codes[`with_${code}`] = (codes[`with_${code}`] ?? 0) + 1;
+  };
 
   const copy = createFlippedCopy(file, bytes);
   copy.place();
@@ -129,23 +126,23 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     again: () => void,
   ): Promise<void> {
     if (typeof replies === 'string') {
-      codes[replies] = (codes[replies] ?? 0) + 1;
-      errors += 1;
+      count(replies);
+      counts.clear_errors += 1;
       return;
     }
     const differences = [...replies].map(([name, found]) => ({ name, found, kind: differenceOf(name, found) }));
     const of = (wanted: string) => differences.find(({ kind }) => kind === wanted);
     const refused = differences.filter(({ found, kind }) => found.status >= 400 && kind !== 'same');
-    for (const code of new Set(refused.map(({ found }) => codeOf(found)))) codes[code] = (codes[code] ?? 0) + 1;
+    for (const code of new Set(refused.map(({ found }) => codeOf(found)))) count(code);
     const [bad, lost] = [of('wrong'), of('lost')];
     const say = (one: typeof bad) => `${one?.name}: ${one?.found.status} ${one?.found.text.slice(0, 300)}`;
     if (bad) wrong.push({ ...trouble, what: say(bad) });
     else if (lost) {
       again();
       if (blind || !(await doctorFinds())) missed.push({ ...trouble, what: say(lost) });
-      else foundByDoctor += 1;
-    } else if (of('error')) errors += 1;
-    else identical += 1;
+      else counts.losses_found_by_doctor += 1;
+    } else if (of('error')) counts.clear_errors += 1;
+    else counts.identical += 1;
   }
 
   const isQuiet = (changes: readonly Change[]): Promise<boolean> =>
@@ -160,7 +157,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   };
 
   async function flipAlone({ offset, bit, mask }: Flip): Promise<void> {
-    alone += 1;
+    counts.copies_with_one += 1;
     await copy.with([{ offset, mask }], async (again) => {
       try {
         await judge(await askAll(), { offset, bit }, again);
@@ -172,12 +169,12 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
 
   /** Returns true when the whole group changed no answer. */
   async function flipTogether(group: readonly Flip[]): Promise<boolean> {
-    groups += 1;
+    counts.copies_with_a_group += 1;
     if (await isQuiet(group)) {
-      identical += group.length;
+      counts.identical += group.length;
       return true;
     }
-    split += 1;
+    counts.groups_taken_apart += 1;
     for (const flip of group) await flipAlone(flip);
     return false;
   }
@@ -193,12 +190,11 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     if (!(await flipTogether(group.map(flipOf)))) continue;
     const spot = group[Math.floor(random() * group.length)];
     if (spot === undefined || random() >= SPOTS) continue;
-    spots += 1;
+    counts.of_groups_alone_too += 1;
     const flip = flipOf(spot);
     if (!(await isQuiet([flip]))) wrong.push({ ...flip, what: 'it has an effect alone, and none in a group' });
   }
-  const flips = offsets.length;
-  return { flips, alone, groups, split, spots, identical, errors, foundByDoctor, missed, wrong, codes };
+  return { counts, codes, missed, wrong };
 }
 
 /** A byte, and the bits in it to flip. */

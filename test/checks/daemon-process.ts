@@ -96,6 +96,13 @@ export function startDaemon({ file, flags = [], logFile, ...options }: DaemonOpt
   return startServe({ ...options, words: ['--file', file, ...log, ...flags] });
 }
 
+/** Calls a path of a daemon with this key: a GET, or a POST of the body. Resolves to the status and the JSON. */
+export async function ask(url: string, key: string, path: string, body?: object) {
+  const headers = { 'SVC-API-KEY': key, 'Content-Type': 'application/json' };
+  const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
+  return { status: reply.status, body: (await reply.json()) as Readonly<Record<string, unknown>> };
+}
+
 /** The members of a ready file that checks use. */
 interface Ready {
   readonly url: string;

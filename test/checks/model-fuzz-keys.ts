@@ -75,7 +75,8 @@ function deleteApplicationKey(step: Step): Expected {
   return { status: 204 };
 }
 
-function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
+/** Finds the live application that a call names. */
+export function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
   const found = tenant.applications.get((command.id ?? '').toLowerCase());
   return found && isLive(model, found.expires_at, now) ? found : undefined;
 }

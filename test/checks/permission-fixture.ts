@@ -5,7 +5,7 @@ import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
 import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
-import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { CheckFailure } from './check.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
@@ -76,20 +76,7 @@ export interface Fixture {
   restore(target: 'one' | 'two'): Promise<void>;
 }
 
-export interface MatrixWorld {
-  /** A vault for each daemon, all on the same store. */
-  readonly vaults: readonly Vault[];
-  /** Closes the vaults. */
-  close(): Promise<void>;
-  /** Sends a call to a random vault. */
-  readonly dispatch: Vault['dispatch'];
-  readonly clock: SteppingClock;
-  readonly other: { readonly key: string; readonly management: string; readonly applicationId: string };
-  prepare(who: Applicant): Promise<Fixture>;
-  /** Brings the applicant's key into the given state. Resolves to the key to send. */
-  spoil(fixture: Fixture, state: KeyState): Promise<string | undefined>;
-  do(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply>;
-}
+export type MatrixWorld = Awaited<ReturnType<typeof openMatrixWorld>>;
 
 const EVERYTHING: Applicant = {
   type: 'private',
@@ -99,8 +86,8 @@ const EVERYTHING: Applicant = {
   ],
 };
 
-/** Opens vaults on these stores. Default: one store on a new file. */
-export async function openMatrixWorld(seed: number, openStores?: OpenStores): Promise<MatrixWorld> {
+/** Opens a vault for each daemon, on these stores. Default: one store on a new file. */
+export async function openMatrixWorld(seed: number, openStores?: OpenStores) {
   const folder = makeMemoryFolder();
   const onFile: OpenStores = async (header) => [await createStore(join(folder.path, 'vault.db'), header)];
   const random = seededRandom(`matrix ${seed}`);
@@ -120,6 +107,7 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
       return composeVault({ file: 'matrix', store, keyring: keys, clock, random });
     }),
   );
+  /** Sends a call to a random vault. */
   const dispatch: Vault['dispatch'] = (call) => draw.one(vaults).dispatch(call);
 
   async function perform(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply> {
@@ -190,12 +178,13 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
     clock,
     other,
     do: perform,
-    spoil: async (fixture, state) => {
+    /** Brings the applicant's key into the given state. Resolves to the key to send. */
+    spoil: async (fixture: Fixture, state: KeyState) => {
       // Use the key once while it is valid, so that each vault caches it. A cached key must end on time too.
       for (const vault of vaults) await vault.dispatch(callOf(fixture.seedApplicationKey, 'getTenant'));
       return spoilers[state](fixture);
     },
-    prepare: async (who) => {
+    prepare: async (who: Applicant): Promise<Fixture> => {
       const {
         management,
         applicationId,

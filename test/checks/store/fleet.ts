@@ -25,7 +25,7 @@ export interface FleetOptions {
   /** Receives the lines of the server's log. */
   readonly onLog?: (line: string) => void;
   /** The path of another product build. Default: the build of this checkout. */
-  readonly bin?: string;
+  readonly bin?: string | undefined;
   /** Returns the port that the daemons connect to; a proxy may listen there. Default: the server's. */
   readonly portOf?: (serverPort: number) => Promise<number>;
   /** The port of a second server, which the daemons use when the first is gone. */
