@@ -91,37 +91,30 @@ function farPage(accounts: Accounts): string {
   return texts(accounts, accounts.attacker).get(`/tokens?${containers.join('&')}&page=${page}&size=100`);
 }
 
-/** The bytes of replies that an account may leave unread. */
-const UNREAD: SourceGuard = {
-  name: 'the bytes of unread replies',
-  file: 'src/vault/vault.ts',
-  from: 'REPLY_BYTES = { each: 32 * 1024 * 1024, all: 128 * 1024 * 1024 }',
-  to: 'REPLY_BYTES = { each: 1e12, all: 1e12 }',
-};
+const guard = (name: string, file: string, from: string, to: string): SourceGuard => ({ name, file, from, to });
 
-/** The work of a call. */
-const WORK: SourceGuard = {
-  name: 'the work of a call',
-  file: 'src/core/work.ts',
-  from: 'MAX_WORK_MS = 5_000',
-  to: 'MAX_WORK_MS = 1e9',
-};
+const UNREAD = guard(
+  'the bytes of unread replies',
+  'src/vault/vault.ts',
+  'REPLY_BYTES = { each: 32 * 1024 * 1024, all: 128 * 1024 * 1024 }',
+  'REPLY_BYTES = { each: 1e12, all: 1e12 }',
+);
 
-/** The slices between the steps of long work. */
-const STEPS: SourceGuard = {
-  name: 'one step in a tick',
-  file: 'src/core/slices.ts',
-  from: 'if (waiting.size === 0) afterArrivals(giveSlice);',
-  to: 'return Promise.resolve();',
-};
+const WORK = guard('the work of a call', 'src/core/work.ts', 'MAX_WORK_MS = 5_000', 'MAX_WORK_MS = 1e9');
 
-/** The bytes of bodies that an account may send at a time. */
-const BODIES: SourceGuard = {
-  name: 'the bytes of bodies of an account',
-  file: 'src/http/endpoints.ts',
-  from: 'BODY_BYTES = { each: 8 * MIB, all: 32 * MIB }',
-  to: 'BODY_BYTES = { each: 8 * MIB, all: 8 * MIB }',
-};
+const STEPS = guard(
+  'one step in a tick',
+  'src/core/slices.ts',
+  'if (waiting.size === 0) afterArrivals(giveSlice);',
+  'return Promise.resolve();',
+);
+
+const BODIES = guard(
+  'the bytes of bodies of an account',
+  'src/http/endpoints.ts',
+  'BODY_BYTES = { each: 8 * MIB, all: 32 * MIB }',
+  'BODY_BYTES = { each: 8 * MIB, all: 8 * MIB }',
+);
 
 /** The attacks of accounts.md, and the floods of bodies and pages that the limits stop, too. */
 export const ATTACKS: readonly Attack[] = [
@@ -143,12 +136,7 @@ export const ATTACKS: readonly Attack[] = [
       repeats: true,
     }),
     bounds: { waitMs: WAIT_MS },
-    guard: {
-      name: 'the wait for connections',
-      file: 'src/core/slices.ts',
-      from: 'ARRIVALS_MS = 40',
-      to: 'ARRIVALS_MS = 0',
-    },
+    guard: guard('the wait for connections', 'src/core/slices.ts', 'ARRIVALS_MS = 40', 'ARRIVALS_MS = 0'),
   },
   {
     name: 'creates with 60 descents',
@@ -159,12 +147,7 @@ export const ATTACKS: readonly Attack[] = [
       reads: true,
     }),
     bounds: { waitMs: WAIT_MS, processor: 2 },
-    guard: {
-      name: 'the steps of an expression',
-      file: 'src/contract/limits.ts',
-      from: 'base: 64 * 1024',
-      to: 'base: 2e7',
-    },
+    guard: guard('the steps of an expression', 'src/contract/limits.ts', 'base: 64 * 1024', 'base: 2e7'),
   },
   {
     name: 'creates with 100 conditions',
@@ -173,12 +156,7 @@ export const ATTACKS: readonly Attack[] = [
       texts: [post(accounts, accounts.creator, '/tokens', CONDITIONS)],
     }),
     bounds: { waitMs: WAIT_MS },
-    guard: {
-      name: 'the slices of work',
-      file: 'src/core/slices.ts',
-      from: 'SLICE_MS = 10',
-      to: 'SLICE_MS = 1e9',
-    },
+    guard: guard('the slices of work', 'src/core/slices.ts', 'SLICE_MS = 10', 'SLICE_MS = 1e9'),
   },
   {
     name: 'pages of 256 children, unread',
@@ -227,12 +205,7 @@ export const ATTACKS: readonly Attack[] = [
     }),
     // Without the limit of the call, those of its 1,000 expressions allow twice as much.
     bounds: { waitMs: WAIT_MS, processor: 1.5 },
-    guard: {
-      name: 'the steps of a call',
-      file: 'src/core/work.ts',
-      from: 'CALL_STEPS = 400 *',
-      to: 'CALL_STEPS = 1e9 *',
-    },
+    guard: guard('the steps of a call', 'src/core/work.ts', 'CALL_STEPS = 400 *', 'CALL_STEPS = 1e9 *'),
     untilAnswered: true,
   },
   {
@@ -281,12 +254,12 @@ export const ATTACKS: readonly Attack[] = [
       reads: true,
     }),
     bounds: { waitMs: WAIT_MS, rate: 20 },
-    guard: {
-      name: 'one account of a family',
-      file: 'src/core/account.ts',
-      from: "return type === 'expiring' ?",
-      to: "return type === 'management' ?",
-    },
+    guard: guard(
+      'one account of a family',
+      'src/core/account.ts',
+      "return type === 'expiring' ?",
+      "return type === 'management' ?",
+    ),
     flags: ['--rate-limit', '20/s'],
     pauseMs: 250,
   },

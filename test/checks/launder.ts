@@ -2,12 +2,13 @@ import { dirname } from 'node:path';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { type Perform, type PerformParts, paramsOf } from './perform.ts';
-import { type ActingKeys, privateApplication, TOKENS } from './put-back.ts';
+import { type PerformParts, paramsOf } from './perform.ts';
+import { type Act, type ActingKeys, onApplication, privateApplication, TOKENS } from './put-back.ts';
 import type { TamperVault } from './tamper-vault.ts';
 import { withVault } from './vault-file.ts';
 
 const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary' } }] as const;
+const DELETE = ['apiKey', 'deleteToken', { id: 'token-1' }] as const;
 const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
 const USE = ['apiKey', 'listTokens', {}] as const;
 
@@ -16,62 +17,58 @@ type Ordinary = readonly [key: keyof ActingKeys, operation: OperationId, parts: 
 
 /** A change whose older rows are restored, and ordinary calls that must not make these rows look valid again. */
 interface Laundering {
-  readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
+  readonly act: Act;
   readonly tables: readonly string[];
   readonly calls: readonly Ordinary[];
   /** Matches the findings of `vault doctor` after the rows were restored and the calls were made. */
   readonly finding: RegExp;
 }
 
+const changeTwice: Act = async (perform, { apiKey }) => {
+  for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
+};
+
 export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
   'a token that was changed': {
-    act: async (perform, { apiKey }) => {
-      for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
-    },
+    act: changeTwice,
     tables: TOKENS,
-    calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
+    calls: [PATCH, DELETE],
     finding: /older row had been restored|after it was removed/,
   },
   'a token that was changed, then deleted': {
-    act: async (perform, { apiKey }) => {
-      for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
-    },
+    act: changeTwice,
     tables: TOKENS,
-    calls: [['apiKey', 'deleteToken', { id: 'token-1' }]],
+    calls: [DELETE],
     finding: /was removed at a revision/,
   },
   'a token that was deleted': {
     act: (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
     tables: TOKENS,
-    calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
+    calls: [PATCH, DELETE],
     finding: /after it was removed/,
   },
   'an application whose key was regenerated twice': {
     act: async (perform, keys) => {
-      const application = await privateApplication(perform, keys);
-      for (let times = 0; times < 2; times++) await perform(keys.management, 'regenerateApplicationKey', application);
+      for (let times = 0; times < 2; times++) await onApplication('regenerateApplicationKey')(perform, keys);
     },
     tables: ['application', 'application_key'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /older row was restored/,
   },
   'an application whose key was regenerated, then deleted': {
-    act: async (perform, keys) =>
-      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    act: onApplication('regenerateApplicationKey'),
     tables: ['application'],
     calls: [['management', 'deleteApplication', {}]],
     finding: /older row was restored/,
   },
   'an application that was deleted': {
-    act: async (perform, keys) =>
-      perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
+    act: onApplication('deleteApplication'),
     tables: ['application', 'application_key'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /was removed according to the audit/,
   },
   'an API key that was deleted': {
-    act: async (perform, keys) =>
-      perform(keys.management, 'deleteApplicationKey', await privateApplication(perform, keys)),
+    act: onApplication('deleteApplicationKey'),
     tables: ['application_key'],
     calls: [USE, ['management', 'deleteApplicationKey', {}]],
     finding: /was removed according to the audit/,
