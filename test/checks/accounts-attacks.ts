@@ -1,7 +1,7 @@
 import { requestTexts } from '../process/refused-requests.ts';
 import type { Accounts } from './accounts-fixture.ts';
 import type { Traffic } from './accounts-traffic.ts';
-import type { SourceGuard } from './mutants-run.ts';
+import { guard, type SourceGuard } from './mutants-run.ts';
 
 /** The most that an attack may cost. */
 export interface Bounds {
@@ -24,9 +24,7 @@ export interface Attack {
   readonly guard?: SourceGuard;
   /** Whether a quick run sends it, too, or also runs its control. */
   readonly quick?: 'attack' | 'control';
-  /** Additional flags of `vault serve`. */
   readonly flags?: readonly string[];
-  /** Flags of Node. */
   readonly nodeFlags?: readonly string[];
   /** The pause between the calls of the other caller, in milliseconds. */
   readonly pauseMs?: number;
@@ -35,7 +33,6 @@ export interface Attack {
 }
 
 const MIB = 1024 * 1024;
-/** 250 MB, in MiB. */
 const SMALL_PEAK = 250e6 / MIB;
 /** The wait that others may have in each attack of accounts.md, unless it names another one. */
 const WAIT_MS = 250;
@@ -64,7 +61,6 @@ function nested(depth: number): object {
 
 const texts = ({ port }: Accounts, key: string) => requestTexts(() => port, key);
 
-/** Returns the text of a POST with a JSON body. */
 function post(accounts: Accounts, key: string, path: string, body: object): string {
   const text = JSON.stringify(body);
   const { host, auth } = texts(accounts, key);
@@ -90,8 +86,6 @@ function farPage(accounts: Accounts): string {
   const page = Math.floor((accounts.small / 100) * 0.9);
   return texts(accounts, accounts.attacker).get(`/tokens?${containers.join('&')}&page=${page}&size=100`);
 }
-
-const guard = (name: string, file: string, from: string, to: string): SourceGuard => ({ name, file, from, to });
 
 const UNREAD = guard(
   'the bytes of unread replies',

@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 
 const SENDER = fileURLToPath(new URL('accounts-sender.mjs', import.meta.url));
 
-/** The requests of an attack. */
 export interface Traffic {
   readonly port: number;
   readonly connections: number;

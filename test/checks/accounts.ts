@@ -97,7 +97,6 @@ async function control({ quick }: CheckOptions): Promise<void> {
   throw new CheckFailure(found.join('; '));
 }
 
-/** The command line, on the sources. */
 const LAUNCHER = `
 import { main } from './src/cli/main.ts';
 process.exitCode = await main(process.argv.slice(2), { ownsOutput: true });

@@ -258,7 +258,6 @@ function farApart(offsets: readonly number[], most: number): readonly (readonly 
   return groups;
 }
 
-/** Returns the error message and the line that threw it. */
 function placeOf(error: unknown): string {
   const [what, where] = String(error instanceof Error ? error.stack : error).split('\n');
   return `${what} ${where?.trim() ?? ''}`;

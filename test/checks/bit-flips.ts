@@ -31,7 +31,6 @@ function runWorker(script: string, job: FlipJob): Promise<FlipTally> {
 
 interface FlipOptions {
   readonly seed: number;
-  /** The number of bytes to flip. Default: all. */
   readonly sample?: number;
   readonly blind?: boolean;
 }

@@ -3,7 +3,6 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The built command line. */
 export const VAULT_BIN = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 const MAX_START_MS = 30_000;
@@ -24,9 +23,7 @@ interface ServeOptions {
   readonly words: readonly string[];
   /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string | undefined;
-  /** Flags for Node. */
   readonly nodeFlags?: readonly string[];
-  /** Further variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** Returns the command that runs a command line, such as a recorder, a limiter or a terminal. */
   readonly wrap?: ((line: readonly string[]) => readonly string[]) | undefined;
@@ -90,7 +87,6 @@ interface DaemonOptions extends Pick<ServeOptions, 'readyFile' | 'bin' | 'wrap'>
   readonly logFile?: string;
 }
 
-/** Starts a daemon on a file. */
 export function startDaemon({ file, flags = [], logFile, ...options }: DaemonOptions): Promise<DaemonProcess> {
   const log = logFile === undefined ? ['--log', 'false'] : ['--log-file', logFile];
   return startServe({ ...options, words: ['--file', file, ...log, ...flags] });

@@ -15,7 +15,6 @@ export interface Shown {
   readonly code: string;
 }
 
-/** A request and its expected outcome: the status, and for some the body. */
 export interface HostCase {
   readonly what: string;
   readonly wanted: string;

@@ -9,7 +9,6 @@ import { PORTS, startProxies } from './hosts-proxies.ts';
 
 const execute = promisify(execFile);
 
-/** The wanted and the actual outcome of a case. */
 export interface Outcome {
   readonly what: string;
   readonly wanted: string;

@@ -23,7 +23,6 @@ const COMMANDS = {
 } as const;
 type CommandName = keyof typeof COMMANDS;
 
-/** The number of failed calls per command in a quick run. */
 const SAMPLE = 8;
 const WIDTH = 2;
 const EXITS: ReadonlySet<number> = new Set(Object.values(FAULTS).map(({ exit }) => exit));

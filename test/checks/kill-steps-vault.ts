@@ -19,7 +19,6 @@ const STEPPER = new URL('kill-at-step.mjs', import.meta.url).href;
 export const TOKENS = 120;
 export const IDS: readonly string[] = Array.from({ length: TOKENS }, (_, n) => `token-${n}`);
 
-/** The files of a vault, by name. */
 export type Files = ReadonlyMap<string, Buffer>;
 
 /** Throws a `CheckFailure` that shows both values when they differ. */
@@ -94,7 +93,6 @@ export async function createSteppedVault() {
       if (signal === null) demand(`the exit code of ${words.join(' ')}`, code, 0);
       return signal;
     },
-    /** Creates tokens with these ids. */
     async create(ids: readonly string[]): Promise<void> {
       const bodies = ids.map((id, at) => ({ id, type: 'token', data: { at, filling: 'x'.repeat(200) } }));
       const calls = bodies.map(

@@ -135,7 +135,6 @@ export async function launder(
   return wrong;
 }
 
-/** Makes a call. Resolves to its problem code, or to its status. */
 async function ordinaryCall(
   { dispatch }: Pick<Vault, 'dispatch'>,
   keys: ActingKeys,

@@ -1,7 +1,6 @@
 import { raw } from '../process/http-fixture.ts';
 import type { Canaries } from './leakage-canaries.ts';
 
-/** A request that the daemon refuses, with canaries in it. */
 interface Refused {
   readonly status: number;
   readonly method?: string;
@@ -15,7 +14,6 @@ const JSON_BODY = { 'content-type': 'application/json' };
 const FAILURES = 40;
 const OVER_ONE_MEBIBYTE = 1_100_000;
 
-/** Sends a request on a connection of its own. Resolves to the status. */
 async function send(url: string, { method = 'GET', path = '/tokens', headers = {}, body = '' }: Refused) {
   const { host, port } = new URL(url);
   const all = { host, 'content-length': Buffer.byteLength(body), ...headers };
@@ -36,18 +34,11 @@ export async function sendRefused(
   const word = (what: string) => canaries.word(`request ${what}`, 'data');
   const key = { 'svc-api-key': everything };
   const post = { method: 'POST', headers: { ...key, ...JSON_BODY } } as const;
+  const token = (members: object) => JSON.stringify({ type: 'token', ...members });
   const cases: readonly Refused[] = [
     { ...post, status: 400, body: `{"type":"token","data":"${word('cut')}` },
-    {
-      ...post,
-      status: 400,
-      body: JSON.stringify({ type: 'token', data: word('value'), [word('member')]: word('of a member') }),
-    },
-    {
-      ...post,
-      status: 400,
-      body: JSON.stringify({ type: 'token', data: word('masked'), mask: `{% ${word('tag')} %}` }),
-    },
+    { ...post, status: 400, body: token({ data: word('value'), [word('member')]: word('of a member') }) },
+    { ...post, status: 400, body: token({ data: word('masked'), mask: `{% ${word('tag')} %}` }) },
     { status: 400, path: `/tokens?${word('parameter')}=${word('of a parameter')}`, headers: key },
     { status: 400, path: `/tokens?size=${word('size')}`, headers: key },
     { status: 401, headers: { 'svc-api-key': word('key'), cookie: word('cookie') } },
@@ -56,7 +47,7 @@ export async function sendRefused(
     { status: 404, path: `/tokens/${word('unknown id')}`, headers: key },
     { status: 404, path: `/${word('route')}/${word('below')}?${word('route query')}`, headers: key },
     { status: 405, method: 'DELETE', path: `/tokens?${word('method query')}`, headers: key },
-    { ...post, status: 409, body: JSON.stringify({ id: 'request-taken', type: 'token', data: word('taken') }) },
+    { ...post, status: 409, body: token({ id: 'request-taken', data: word('taken') }) },
     { ...post, status: 413, body: `"${word('large')}${' '.repeat(OVER_ONE_MEBIBYTE)}"` },
     { status: 414, path: `/tokens?metadata.a=${word('long').repeat(500)}`, headers: key },
     { ...post, status: 415, headers: { ...key, 'content-type': `text/${word('type')}` }, body: word('typed body') },

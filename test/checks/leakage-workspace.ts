@@ -22,7 +22,6 @@ export type Shows = keyof typeof SHOWS;
 interface RunOptions {
   readonly shows?: Shows;
   readonly stdin?: string | undefined;
-  /** The expected exit code. Default: 0. */
   readonly exit?: number;
 }
 
@@ -137,7 +136,6 @@ export function startScanner() {
   };
 }
 
-/** Lists the first hits without the leaked text. */
 export function describeHits(hits: readonly Hit[]): string {
   const named = hits.slice(0, 8).map(({ where, canary, encoding }) => `${canary} as ${encoding} in ${where}`);
   return `${hits.length} hits: ${named.join('; ')}`;

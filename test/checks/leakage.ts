@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
@@ -89,11 +91,8 @@ async function live(random: () => number, scanner: Scanner, quick: boolean): Pro
   };
 }
 
-async function end(
-  child: { kill(signal: NodeJS.Signals): boolean; once(name: 'exit', listener: () => void): unknown },
-  signal: NodeJS.Signals,
-) {
-  const gone = new Promise<void>((resolve) => child.once('exit', resolve));
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const gone = once(child, 'exit');
   child.kill(signal);
   await gone;
 }
@@ -108,10 +107,7 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   const body = { ...EVERYTHING, name: canaries.word('first application') };
   await workspace.vault(
     ['apps', 'create', ...opened, '--api-key-file', managementFile, '--key-out', everythingFile, '--body', '-'],
-    {
-      shows: 'masked',
-      stdin: JSON.stringify(body),
-    },
+    { shows: 'masked', stdin: JSON.stringify(body) },
   );
   const [management, everything] = [managementFile, everythingFile].map((path) => readFileSync(path, 'utf8').trim());
   canaries.keep('first management key', 'key', management ?? '');

@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { startScript } from './bare-server.ts';
 import { type Check, CheckFailure } from './check.ts';
 import { makeFolder } from './folder.ts';
 import { percentile } from './perform.ts';
@@ -12,7 +11,7 @@ const LOCKED_MS = 3_000;
 const EVERY_MS = 10;
 const MAX_LAG_MS = 100;
 
-/** A script for another process, without vault code. Arguments: file, milliseconds. Takes the write lock, prints a line, and holds the lock for the given time. */
+/** Takes the write lock of a file, prints a line, and holds the lock for the given milliseconds. */
 const LOCK_HOLDER = `
 import Database from 'better-sqlite3';
 const [, file, ms] = process.argv;
@@ -23,8 +22,8 @@ setTimeout(() => { database.exec('ROLLBACK'); database.close(); }, Number(ms));
 `;
 
 /**
- * A script. Argument: file. Serves HTTP and prints its port. A POST waits for the lock inside the event loop, which the vault
- * must not do. A GET answers at once. Exits after 20 seconds.
+ * Serves HTTP and prints its port. A POST waits for the lock of a file inside the event loop, which the vault must not
+ * do. A GET answers at once. Exits after 20 seconds.
  */
 const STALLING_SERVER = `
 import { createServer } from 'node:http';
@@ -40,22 +39,6 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 setTimeout(() => process.exit(), 20000);
 `;
-
-function start(script: string, args: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {
-    // Run in the checkout, so that Node finds its packages.
-    cwd: fileURLToPath(new URL('../..', import.meta.url)),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
-  return child;
-}
-
-async function line(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error('unreachable: its output is piped');
-  const [bytes] = await once(child.stdout, 'data');
-  return String(bytes).trim();
-}
 
 /**
  * Calls `ask` at fixed intervals without waiting for answers, so that every call during a stall is slow. Resolves to
@@ -76,12 +59,11 @@ async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise
 
 /** Runs `work` while another process holds the write lock. */
 async function whileLocked<T>(file: string, work: (held: () => boolean) => Promise<T>): Promise<T> {
-  const holder = start(LOCK_HOLDER, [file, String(LOCKED_MS)]);
+  using holder = await startScript(LOCK_HOLDER, file, String(LOCKED_MS));
   let held = true;
-  const released = once(holder, 'exit').finally(() => {
+  const released = once(holder.child, 'exit').finally(() => {
     held = false;
   });
-  await line(holder);
   const [result] = await Promise.all([work(() => held), released]);
   return result;
 }
@@ -95,14 +77,8 @@ interface Waiting {
 async function withStallingServer<T>(work: (server: Waiting) => Promise<T>): Promise<T> {
   using folder = makeFolder();
   const file = join(folder.path, 'other.db');
-  const server = start(STALLING_SERVER, [file]);
-  try {
-    return await work({ url: `http://127.0.0.1:${await line(server)}/`, file });
-  } finally {
-    const ended = once(server, 'exit');
-    server.kill('SIGKILL');
-    await ended;
-  }
+  using server = await startScript(STALLING_SERVER, file);
+  return await work({ url: `http://127.0.0.1:${server.line}/`, file });
 }
 
 async function get(url: string): Promise<void> {
@@ -114,7 +90,6 @@ async function warmUp(...urls: readonly string[]): Promise<void> {
   for (let count = 0; count < 20; count++) for (const url of urls) await get(url);
 }
 
-/** Sends five writes while the lock is held. */
 async function writeFive({ everything, remote }: ServedVault) {
   return Promise.all(
     Array.from({ length: 5 }, async (_, index) => {

@@ -3,7 +3,6 @@ import { DEFAULT_MASK, EXPRESSIONS, GOOD, type Plain, type PlainObject } from '.
 import { seededNumbers } from './perform.ts';
 import { METADATA_KEYS, TEXTS } from './random-query.ts';
 
-/** A seeded source of choices. */
 export interface Draw {
   below(limit: number): number;
   chance(probability: number): boolean;
@@ -70,7 +69,6 @@ const DATA: readonly Plain[] = [
   { a: null, nested: { deep: ['🃏', 1.5] } },
 ];
 
-/** Returns valid `data` for a type. */
 function goodData(draw: Draw, type: string): Plain {
   const of = (name: string) => draw.one(GOOD[name] ?? []);
   if (type === 'card') {

@@ -33,7 +33,6 @@ export function endKeys({ tenant }: Step, found: ModelApplication, ended: readon
   }
 }
 
-/** Records that a call uses a key. */
 export function use(key: ModelKey, now: number): void {
   const day = new Date(Math.max(now, key.created_at)).toISOString().slice(0, 10);
   if (key.used === undefined || day > key.used) key.used = day;

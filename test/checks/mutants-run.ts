@@ -14,6 +14,8 @@ export interface SourceGuard {
   readonly to: string;
 }
 
+export const guard = (name: string, file: string, from: string, to: string): SourceGuard => ({ name, file, from, to });
+
 /** A guard to remove, and the tests that must then fail. */
 export interface Mutant extends SourceGuard {
   /** Test files. With a pattern, only the matching tests run. */
@@ -54,7 +56,7 @@ function readMutant(file: string, [head = '', ...lines]: readonly string[]): Mut
 }
 
 /** The numbers of tests that passed and failed. `broken` is the reason why no test ran. */
-export interface TestRun {
+interface TestRun {
   readonly passed: number;
   readonly failed: number;
   readonly broken: string | undefined;
@@ -67,42 +69,19 @@ interface RunOptions {
   readonly maxMs: number;
 }
 
-/** A copy of the sources and tests in which guards can be removed. */
-export interface MutantCopy extends Disposable {
-  readonly folder: string;
-  /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
-  removeGuard(guard: SourceGuard): () => void;
-  /** Builds the bundles of the product. Returns whether it could. */
-  build(): boolean;
-  test(files: readonly string[], pattern?: string): Promise<TestRun>;
-  /** Runs test files. Resolves to those that fail, or to undefined when the run does not end within `maxMs`. */
-  failedFiles(files: readonly string[], options: RunOptions): Promise<readonly string[] | undefined>;
-  /**
-   * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
-   */
-  testMutant(mutant: Mutant): Promise<TestRun>;
-}
+export type MutantCopy = ReturnType<typeof copySources>;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Some tests of processes run commands of the build. They start a daemon of the sources. */
 const COPIED = [
-  'src',
-  'test',
-  'scripts',
-  'bin',
-  'dist',
-  'docs',
-  'deploy',
-  'README.md',
-  'package.json',
-  'package-lock.json',
-  'tsconfig.json',
-  'vitest.config.ts',
+  ...['src', 'test', 'scripts', 'bin', 'dist', 'docs', 'deploy'],
+  ...['README.md', 'package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'],
 ];
 /** Milliseconds after which a mutant that hangs counts as killed. */
 const MAX_MS = 120_000;
 
-export function copySources(): MutantCopy {
+/** Copies the sources and tests, so that guards can be removed. */
+export function copySources() {
   const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
@@ -129,12 +108,14 @@ export function copySources(): MutantCopy {
     return report === undefined ? { passed: 0, failed: 1, broken: undefined } : readReport(report);
   }
 
+  /** Runs test files. Resolves to those that fail, or to undefined when the run does not end within `maxMs`. */
   async function failedFiles(files: readonly string[], options: RunOptions): Promise<readonly string[] | undefined> {
     const report = await run(files, options);
     const failed = report?.testResults.filter(({ status }) => status === 'failed');
     return failed?.map(({ name }) => relative(realpathSync(folder), name).replaceAll(sep, '/'));
   }
 
+  /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
   function removeGuard({ name, file, from, to }: SourceGuard): () => void {
     const path = join(folder, file);
     const whole = readFileSync(path, 'utf8');
@@ -148,6 +129,7 @@ export function copySources(): MutantCopy {
     return () => writeFileSync(path, whole);
   }
 
+  /** Builds the bundles of the product. Returns whether it could. */
   function build(): boolean {
     const script = join('scripts', 'build-bundle.ts');
     return spawnSync(process.execPath, [script], { cwd: folder, stdio: 'ignore' }).status === 0;
@@ -159,7 +141,8 @@ export function copySources(): MutantCopy {
     build,
     test,
     failedFiles,
-    async testMutant(mutant) {
+    /** Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source. */
+    async testMutant(mutant: Mutant): Promise<TestRun> {
       const restore = removeGuard(mutant);
       const isBroken = mutant.isBuilt && !build();
       try {

@@ -111,7 +111,6 @@ function judge({ words, name, code }: Line, exitCode: number | null, stderr: str
   throw new CheckFailure(`${words.join(' ')}: exit code ${exitCode}: ${stderr.slice(0, 400)}`);
 }
 
-/** Runs one command of another product. */
 export function tryOnePath(bin: string): void {
   using folder = makeMemoryFolder();
   makePlaces(folder.path);

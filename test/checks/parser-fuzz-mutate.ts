@@ -6,20 +6,7 @@ type Draw = (end: number) => number;
 
 /** Characters that parsers may treat specially. */
 const ODD = [
-  '\0',
-  '\v',
-  '\u2028',
-  '\ufeff',
-  '\ud800',
-  '\udc00',
-  '\u00e9',
-  '\u{1f600}',
-  '"',
-  "'",
-  '\\',
-  '\r\n',
-  '-',
-  '0',
+  ...['\0', '\v', '\u2028', '\ufeff', '\ud800', '\udc00', '\u00e9', '\u{1f600}', '"', "'", '\\', '\r\n', '-', '0'],
 ];
 
 const CHANGES: readonly Change[] = [

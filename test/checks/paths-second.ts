@@ -6,14 +6,12 @@ import { ask, type DaemonProcess, startDaemon } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { makeVaultFile, readTokens, withVault } from './vault-file.ts';
 
-/** A way to give a file a second path. */
 export interface SecondPath {
   readonly way: string;
   /** The name of the second path. Its characters need an escape in /proc/self/mountinfo. */
   readonly name: string;
   /** Creates the second path, or returns the command prefix of a process that has it. */
   readonly make: (file: string, second: string) => readonly string[];
-  /** What the second daemon must report. */
   readonly reports: RegExp;
 }
 

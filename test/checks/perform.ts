@@ -7,7 +7,6 @@ export interface Performed {
   readonly text: string;
   /** The parsed body, or an empty object. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** The parsed body if it is a list. */
   readonly list: readonly unknown[];
   readonly replayed?: true | undefined;
 }
@@ -71,7 +70,6 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
   };
 }
 
-/** Returns the parameters of an operation's path. */
 export function paramsOf({ params }: Operation, values: Readonly<Record<string, string | undefined>>) {
   const names = Object.keys(params?.properties ?? {}).filter((name) => values[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, values[name] ?? '']));

@@ -14,7 +14,6 @@ import type { OpenStores } from './start-daemons.ts';
 
 export const PLAINTEXT = 'plain-4242';
 export const MASKED = 'masked-XXXX';
-/** A text that all data of the other tenant contains. */
 export const FOREIGN = 'foreign-canary';
 export const TOKEN_IDS = { one: 'token-one', two: 'token-two', other: 'token-foreign' } as const;
 export const CONTAINERS = { one: ['/pci/high/'], two: ['/pci/high/', '/bank/high/'] } as const;
@@ -70,9 +69,7 @@ export interface Fixture {
   readonly seedApplicationKey: string;
   /** The application that the calls read, change and delete. */
   readonly lookedAt: string;
-  /** The id of its second API key. */
   readonly lookedAtKey: string;
-  /** Puts a token back into its containers. */
   restore(target: 'one' | 'two'): Promise<void>;
 }
 

@@ -57,7 +57,6 @@ export interface Expected {
   readonly isRead?: boolean;
 }
 
-/** A member of an update. */
 export type Member =
   | 'data'
   | 'mask'

@@ -6,13 +6,11 @@ function requireLinux(): void {
     throw new Error('descriptors and memory of a process are read from /proc: on Linux only');
 }
 
-/** Returns the number of open descriptors of a process. */
 export function descriptorsOf(pid: number): number {
   requireLinux();
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Returns the resident memory of a process in MiB. */
 export function residentMiB(pid: number): number {
   return memoryOf(pid, 'VmRSS');
 }

@@ -3,7 +3,6 @@ import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import type { Perform } from './perform.ts';
 import { tamperFile } from './tamper-file.ts';
 
-/** The rows of a table at an earlier time. */
 export interface KeptTable {
   readonly table: string;
   readonly rows: readonly object[];
@@ -38,7 +37,6 @@ export function keepRows(file: string): Promise<readonly KeptTable[]> {
   );
 }
 
-/** Inserts a row into a table, column by column. */
 export function insertRow(connection: Connection, table: string, row: object): void {
   const names = Object.keys(row);
   const values = names.map((name) => `@${name}`);
@@ -86,10 +84,8 @@ export async function privateApplication(
   return { id, keyId: keys.at(-1)?.id ?? '' };
 }
 
-/** A change to a vault. */
 export type Act = (perform: Perform, keys: ActingKeys) => Promise<unknown>;
 
-/** Calls an operation on the private application and its key. */
 export const onApplication =
   (operation: OperationId): Act =>
   async (perform, keys) =>

@@ -5,7 +5,6 @@ import { killRotations } from './rotation-kills.ts';
 
 const WRITERS = 3;
 const READERS = 2;
-/** The callers that create the tokens. */
 const CALLERS = 32;
 /** The number of tokens that one call reads back. */
 const PAGE = 100;
@@ -76,18 +75,15 @@ function startLoad({ remote, everything }: Rotated, written: Map<string, number>
 interface Rotated {
   readonly remote: Perform;
   readonly everything: string;
-  /** Starts a rotation with these flags. */
   spawnRotation(...flags: readonly string[]): ChildProcess;
 }
 
 interface LoadOptions {
   readonly tokens: number;
-  /** The number of rotations to kill on the way. */
   readonly kills: number;
   readonly random: () => number;
   /** The time to measure reads before the first rotation, in milliseconds. */
   readonly beforeMs?: number;
-  /** Runs after the tokens are created. */
   readonly onTokens?: () => Promise<void>;
   /** Runs the last rotations, which nothing kills. */
   readonly finish: () => Promise<void>;

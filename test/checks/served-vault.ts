@@ -16,11 +16,8 @@ const execute = promisify(execFile);
 export interface StartOptions {
   /** The limit on open descriptors (`ulimit -n`). */
   readonly descriptors?: number;
-  /** Additional flags for `vault serve`. */
   readonly flags?: readonly string[];
-  /** Flags for Node. */
   readonly nodeFlags?: readonly string[];
-  /** Further variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string;

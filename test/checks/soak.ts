@@ -16,11 +16,9 @@ const WORKERS = 8;
 const EVERY_MS = 1_000;
 /** How long the load lasts. */
 interface Duration {
-  /** The minimum, in minutes. */
   readonly minutes: number;
   /** The minutes before memory is measured. */
   readonly settledAfter: number;
-  /** The minimum number of calls. */
   readonly calls: number;
   /** The minimum time between two calls of a worker, in milliseconds. */
   readonly everyMs: number;

@@ -7,7 +7,6 @@ export interface ReadReply {
   readonly text: string;
 }
 
-/** The reply to each read, by name. */
 export type Replies = ReadonlyMap<string, ReadReply>;
 
 /**

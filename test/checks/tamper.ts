@@ -24,10 +24,8 @@ const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
 /** A quick run runs the command line for one of every `CLI_EVERY` edits. */
 const CLI_EVERY = 8;
 
-/** The vaults that a check alters. */
 export interface TamperSubject {
   readonly locations: TamperLocations;
-  /** The number of edits that a run must make at least. */
   readonly minEdits: number;
   /** A quick run makes one of every `sample` edits. */
   readonly sample: number;
@@ -38,7 +36,6 @@ export interface TamperSubject {
   readonly edits?: readonly TamperCase[];
   /** SQL after which a file seems to have made more commits. */
   readonly countOn?: string;
-  /** Runs further checks, and resolves to their figures. */
   further?(vault: TamperVault): Promise<Readonly<Record<string, number>>>;
 }
 
@@ -161,7 +158,6 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   return figures;
 }
 
-/** Restores older rows. Ordinary calls must not make them look valid. */
 async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
   const results: Tampered[] = [];
   for (const [name, laundering] of Object.entries(LAUNDERINGS)) {
@@ -176,7 +172,6 @@ async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
 
 interface TamperOptions extends CheckOptions {
   readonly subject: TamperSubject;
-  /** Replaces the edits of this check. */
   readonly edits?: readonly TamperCase[];
 }
 
@@ -210,7 +205,6 @@ export async function tamper({ seed, quick, subject, edits }: TamperOptions): Pr
   return figures;
 }
 
-/** Counts the edits, and lists them by the step that detected them first. */
 function figuresOf(results: readonly Tampered[]): Record<string, number | string> {
   const by = (caught: Tampered['caught']) =>
     results.filter((result) => result.caught === caught).map(({ name }) => name);

@@ -14,7 +14,6 @@ const ANCHOR_MS = 1_400;
 /** The maximum length of a filling in characters. Some tokens then need more than one page. */
 const MAX_FILLING = 400;
 
-/** The number of tokens in a batch. */
 const BATCH = 3;
 /** Each write whose version is a multiple of this creates a batch. */
 const BATCH_EVERY = 7;

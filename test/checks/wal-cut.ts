@@ -19,7 +19,6 @@ const QUICK_STEP = 37;
 const execute = promisify(execFile);
 
 interface Outcome {
-  /** Undefined when the vault was refused. */
   readonly tokens: Tokens | undefined;
   readonly fault: string | undefined;
 }
@@ -80,7 +79,6 @@ async function cutAndRun(recorded: RecordedLog, length: number, folder: string, 
 }
 
 interface Flaw {
-  /** Opens the vault without its anchor. */
   readonly forgetsAnchor?: boolean;
   /** Counts a commit that lacks its last byte. */
   readonly countsEarly?: boolean;
