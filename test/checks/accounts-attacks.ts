@@ -110,25 +110,23 @@ const BODIES = guard(
   'BODY_BYTES = { each: 8 * MIB, all: 8 * MIB }',
 );
 
+const grownToken = (accounts: Accounts, share: number) => ({
+  connections: some(300, share),
+  texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
+});
+
 /** The attacks of accounts.md, and the floods of bodies and pages that the limits stop, too. */
 export const ATTACKS: readonly Attack[] = [
   {
     name: 'a grown token, 300 times',
     quick: 'attack',
-    traffic: (accounts, share) => ({
-      connections: some(300, share),
-      texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
-    }),
+    traffic: grownToken,
     bounds: { waitMs: WAIT_MS },
     guard: UNREAD,
   },
   {
     name: 'a grown token, on new connections',
-    traffic: (accounts, share) => ({
-      connections: some(300, share),
-      texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
-      repeats: true,
-    }),
+    traffic: (accounts, share) => ({ ...grownToken(accounts, share), repeats: true }),
     bounds: { waitMs: WAIT_MS },
     guard: guard('the wait for connections', 'src/core/slices.ts', 'ARRIVALS_MS = 40', 'ARRIVALS_MS = 0'),
   },

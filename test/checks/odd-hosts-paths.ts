@@ -37,12 +37,18 @@ interface Line {
   readonly code: keyof typeof PATHS;
 }
 
-/** Returns a command line for each flag and argument with a path of each command, and each error. */
-async function allLines(): Promise<readonly Line[]> {
-  const lines: Line[] = [];
+async function* allCommands() {
   for (const { words, define } of allEntries()) {
     const command = new Command();
     await define(command, () => undefined);
+    yield { words, command };
+  }
+}
+
+/** Returns a command line for each flag and argument with a path of each command, and each error. */
+async function allLines(): Promise<readonly Line[]> {
+  const lines: Line[] = [];
+  for await (const { words, command } of allCommands()) {
     const required = command.registeredArguments.filter((argument) => argument.required).map(() => 'x');
     const codes = Object.keys(PATHS) as (keyof typeof PATHS)[];
     for (const option of command.options) {
@@ -60,9 +66,7 @@ async function allLines(): Promise<readonly Line[]> {
 
 /** Throws for a flag or an argument that looks like a path, and is not in the tables: its errors would not be tried. */
 async function requireAllPaths(): Promise<void> {
-  for (const { words, define } of allEntries()) {
-    const command = new Command();
-    await define(command, () => undefined);
+  for await (const { words, command } of allCommands()) {
     const line = words.join(' ');
     const values = command.options.map(({ flags }) => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? '');
     const names = command.registeredArguments

@@ -3,8 +3,8 @@ import type { TokenRecord } from '../../src/core/ports.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blindText } from '../../src/store/postgres/uuid-text.ts';
-import { blind, ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
-import { createTableDatabase, openClient } from './open-client.ts';
+import { blind, ENTRY, indexes, NOW, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
+import { createTableDatabase, insertTenant, openClient } from './open-client.ts';
 import { workOf, writeOf } from './write-of.ts';
 
 let url: string;
@@ -13,10 +13,7 @@ beforeAll(async () => {
 });
 
 async function addToken({ run }: SqlClient): Promise<TokenRecord> {
-  const tenantId = nextId();
-  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
-    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
-  await run({ text }, [tenantId]);
+  const tenantId = await insertTenant(run);
   const token = tokenRecord(tenantId);
   const options = { deduplicate: false, now: NOW };
   await workOf(await writeOf((writes) => writes.insertToken(token, indexes(token.id), options, ENTRY)))(run);
