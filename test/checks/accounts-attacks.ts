@@ -22,7 +22,6 @@ export interface Attack {
   readonly bounds: Bounds;
   /** The limit that stops the attack, and its source without it. The control needs one for each attack. */
   readonly guard?: SourceGuard;
-  /** Whether a quick run sends it, too, or also runs its control. */
   readonly quick?: 'attack' | 'control';
   readonly flags?: readonly string[];
   readonly nodeFlags?: readonly string[];

@@ -30,7 +30,6 @@ function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: numbe
   // `stop` reports the error.
   running.catch(() => undefined);
   return {
-    /** The longest wait for a reply, in milliseconds. */
     waitMs: () => longest,
     refused,
     rounds: () => rounds,

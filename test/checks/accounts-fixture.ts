@@ -4,7 +4,6 @@ import { serveVault } from './served-vault.ts';
 /** A served vault, the keys and tokens of the attacks, and the port of the running daemon. */
 export type Accounts = Awaited<ReturnType<typeof prepareAccounts>> & { readonly port: number };
 
-/** The sizes of the vault. */
 export const SIZES = {
   /** Enough for creates. */
   least: { small: 0, large: 0, children: 1 },
@@ -73,7 +72,6 @@ export async function prepareAccounts({ small, large, children }: (typeof SIZES)
   await inParallel(children, 8, async () => void keys.push(await application(expiring('child', '/l/'), attacker)));
   return {
     vault,
-    /** Creates tokens and reads none. */
     creator: await application({ name: 'creator', type: 'public', permissions: ['token:create'] }),
     attacker,
     /** Reads by a rule that matches part of a container segment. */

@@ -20,7 +20,6 @@ export interface Traffic {
 /** Sends traffic from a process of its own, so that sending does not delay measurements. Resolves when all is sent. */
 export async function send(traffic: Traffic) {
   const child = spawn(process.execPath, [SENDER], { stdio: ['pipe', 'pipe', 'inherit'] });
-  /** The numbers of replies by status. */
   let statuses: Readonly<Record<string, number>> = {};
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(traffic));

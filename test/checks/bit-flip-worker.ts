@@ -61,7 +61,6 @@ async function flipAll(job: FlipJob) {
     copies_with_a_group: 0,
     /** Groups that changed an answer, so that each of their bytes was tried alone. */
     groups_taken_apart: 0,
-    /** Bytes of a group that were also tried alone. */
     of_groups_alone_too: 0,
     identical: 0,
     clear_errors: 0,
@@ -239,7 +238,6 @@ function createFlippedCopy(file: string, bytes: Uint8Array) {
   };
 }
 
-/** Groups the offsets into cells of `size` bytes. */
 function cellsOf(offsets: Uint32Array, size: number): readonly (readonly number[])[] {
   const cells = new Map<number, number[]>();
   for (const offset of offsets) {

@@ -10,7 +10,6 @@ import { assertStrace } from './io-faults-strace.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { makeVaultFile } from './vault-file.ts';
 
-/** The report of a disk error, as the built product has it. */
 const REPORTED = builtText('EIO:"disk_error"');
 
 interface DiskFault {

@@ -6,7 +6,6 @@ interface Entry {
   sent?: State;
   acknowledged?: State;
   touched: boolean;
-  /** The batch that creates the token. */
   batch?: Batch;
 }
 
@@ -70,7 +69,6 @@ export function createExpectedState(trusting: boolean) {
     acknowledges(id: string, state: State): void {
       if (!trusting) confirms([id], state);
     },
-    /** Records one acknowledgement for all tokens of a batch. */
     acknowledgesBatch(ids: readonly string[], state: State): void {
       if (!trusting) confirms(ids, state);
     },

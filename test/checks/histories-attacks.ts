@@ -60,7 +60,6 @@ function oftenLinked(altered: VaultRows, draw: Draw): VaultRows {
 /** Draws one of the rows, or returns undefined without any. */
 const oneOf = <T>(draw: Draw, rows: readonly T[]) => (rows.length === 0 ? undefined : draw.one(rows));
 
-/** Returns the records of a copy that differ from those of now. */
 const changed = (copy: VaultRows, now: VaultRows) =>
   all(copy).filter(({ key, text }) => now.records.get(key)?.text !== text);
 
@@ -195,7 +194,6 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   'new row removed': 3,
 };
 
-/** The attacks, each with its weight. */
 export const ATTACKS = Object.entries(NAMED).map((named) => [named, WEIGHTS[named[0]] ?? 1] as const);
 
 /**

@@ -23,7 +23,6 @@ const GUARDS: readonly SourceGuard[] = [
   ),
 ];
 
-/** Guards against rarer attacks. */
 const RARE_GUARDS: readonly SourceGuard[] = [
   guard(
     'tombstones in the sums',
@@ -48,7 +47,6 @@ interface ControlOptions {
   /** The maximum number of histories up to the first miss. */
   readonly limit: number;
   readonly guards?: readonly SourceGuard[];
-  /** Resolves to the locations of the copy, from the function that loads a module of its checks. */
   locations(load: <Module>(name: string) => Promise<Module>): Promise<HistoryLocations>;
 }
 

@@ -16,7 +16,6 @@ const MORE_STEPS = 18;
 /** The share of attacks among the steps, up to the maximum number of attacks of a history. */
 const ATTACK_RATE = 0.15;
 const MAX_ATTACKS: readonly number[] = [0, 1, 1, 2, 3];
-/** Returns the seed of the choices of a step. */
 const seedOf = (seed: number, step: number) => Math.imul(seed, 0x9e3779b1) + Math.imul(step, 0x85ebca6b);
 
 /**
@@ -45,7 +44,6 @@ export interface HistoryResult {
 /** Whether a verdict fails the check, and ends its history. */
 export const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'false';
 
-/** Returns the verdict on a vault that doctor accepts. */
 function acceptedAs(oracle: Judgement, now: VaultRows): Verdict {
   if (oracle.is !== 'broken') return oracle.is;
   return isBeyondPromise(oracle, now) ? 'beyond' : 'missed';
@@ -206,7 +204,6 @@ const uuidOf = (text: unknown) =>
 
 const tenantsOf = ({ records }: VaultRows) => [...records.values()].filter(({ table }) => table === 'tenant');
 
-/** Returns the number of the tenant with this id, if it is one. */
 function numberOf(rows: VaultRows, id: unknown): string | undefined {
   const found = tenantsOf(rows).find(({ columns }) => typeof id === 'string' && uuidOf(columns['id']) === id);
   return found && String(found.columns['tenant']);

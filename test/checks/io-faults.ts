@@ -12,7 +12,6 @@ import { builtText, withPatch } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { makeVaultFile, type OpenOptions, readTokens, type VaultFile, withVault } from './vault-file.ts';
 
-/** The commit, as the built product has it. */
 const COMMITS = builtText('{this.#statements.commit().run()}');
 
 /** The commands to run on the vault of `makeIoFaultVault`. */
@@ -62,7 +61,6 @@ interface Place {
   readonly traced: Traced;
 }
 
-/** Copies the vault to a folder of its own and prepares the command on the copy. */
 function place(vault: IoFaultVault, name: CommandName, folder: string, bin: string): Place {
   rmSync(folder, { recursive: true, force: true });
   cpSync(vault.folder, folder, { recursive: true });

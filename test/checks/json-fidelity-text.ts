@@ -69,7 +69,6 @@ function valueText(random: Random, depth: number): string {
   return `[${items.join(',')}${spaces(random)}]`;
 }
 
-/** Returns a random JSON value other than null, in random notation. */
 export function jsonText(random: Random): string {
   for (;;) {
     const text = valueText(random, 0);

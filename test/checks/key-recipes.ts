@@ -39,7 +39,6 @@ const PREPARE = `
   gpg --batch --quiet --passphrase '' --quick-generate-key vault default default never
 `;
 
-/** Returns the first shell block of a page of docs/ that has all these parts. */
 export function blockOf(page: string, ...parts: readonly string[]): string {
   const text = readFileSync(path.join(ROOT, 'docs', page), 'utf8');
   const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
@@ -48,7 +47,6 @@ export function blockOf(page: string, ...parts: readonly string[]): string {
   return found;
 }
 
-/** The recipe that adds the slot with this label. */
 const recipeOf = (label: string) => blockOf('keys.md', `--label ${label} `, '--new-key-command');
 
 /** Runs the recipes on a vault in a temporary folder. `spoil` is a command that runs before the keys are used. */
@@ -114,6 +112,5 @@ export const CHECK: Check = {
   name: 'key recipes',
   quick: true,
   run: () => runRecipes('true'),
-  /** Seals another key for age. */
   control: () => runRecipes('openssl rand 32 | age --encrypt --recipients-file recipients.txt --output key.age'),
 };

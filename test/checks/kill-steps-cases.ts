@@ -23,7 +23,6 @@ export interface KillCase {
 }
 
 const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
-/** Creates the file that `vault serve --dev` creates, so that snapshots of the vault can be saved. */
 const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
 const PRUNED_TOKENS = 3 * TOKENS;
 const PRUNE = ['audit', 'prune', '--yes', '--before', '1ms', '--archive'] as const;

@@ -12,7 +12,6 @@ import { startServedVault } from './served-vault.ts';
 
 const MIN_CASES = 28;
 const WIDTH = 12;
-/** Longer than the request timeout of the daemon. */
 const PATIENCE_MS = DEFAULT_TIMEOUTS.request + 5_000;
 const SETTLE_MS = 10_000;
 /** The limits that `refusedRequests` assumes. */

@@ -206,7 +206,6 @@ function byId(draw: Draw, around: Around): Made {
   return { id: draw.chance(0.1) ? id.toUpperCase() : id };
 }
 
-/** Returns the id of a live, expired or deleted token of any tenant, or an unknown id. */
 function tokenId(draw: Draw, { tenant, tenants }: Around): string {
   const recent = [...tenant.tokens.keys()].slice(-40);
   if (recent.length > 0 && draw.chance(0.9)) return draw.one(recent);

@@ -116,7 +116,6 @@ export async function openTargets({ folder, seed, clock, tenants, draw, openStor
       if (NEED_ACTIVITY.includes(call.operation)) await writeActivity();
       return Promise.all([daemons.call(call), callDirect(call)]);
     },
-    /** Runs an action that is not a call on the vault of a random daemon and on the other copy. */
     both: async <T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]> => {
       await writeActivity();
       return Promise.all([action(daemons.vault()), action(direct)]);

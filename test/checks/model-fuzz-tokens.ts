@@ -222,7 +222,6 @@ function searchedBy({ command, caller, model }: Step): Filter {
     });
 }
 
-/** Returns the live tokens that match the filter and that the caller may read. */
 function visibleTokens({ caller, tenant, now, model }: Step, filter: Filter): readonly ModelToken[] {
   return [...tenant.tokens.values()].filter(
     (token) =>

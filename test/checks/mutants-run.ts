@@ -5,7 +5,6 @@ import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from './folder.ts';
 
-/** A guard to remove from the source. */
 export interface SourceGuard {
   readonly name: string;
   readonly file: string;

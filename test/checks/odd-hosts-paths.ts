@@ -16,9 +16,7 @@ const PATHS = {
   ENAMETOOLONG: 'x'.repeat(300),
 } as const;
 
-/** The values in the help of flags that are paths. */
 const PATH_VALUES: ReadonlySet<string> = new Set(['path', 'folder', 'place']);
-/** The arguments that are paths, by command. */
 const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
   import: 'file',
   restore: 'backup',
@@ -27,7 +25,6 @@ const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
 };
 /** Matches help that speaks of a path. */
 const SUGGESTS_PATH = /\b(?:file|folder|path)\b/;
-/** The commands with the path of a URL as an argument. */
 const WITH_URL_PATH: ReadonlySet<string> = new Set(['dev faults set']);
 
 interface Line {

@@ -1,4 +1,3 @@
-/** Changes a text at one place. */
 type Change = (text: string, at: number, draw: Draw) => string;
 
 /** Returns a whole number from 0 to below `end`. */

@@ -61,7 +61,6 @@ async function* pieces<T extends string | Uint8Array>(whole: T, random: () => nu
   }
 }
 
-/** Collects all items, and the message of the fault that ended them, if any. */
 async function collect<T>(items: AsyncIterable<T>): Promise<{ readonly found: readonly T[]; readonly fault?: string }> {
   const found: T[] = [];
   const { error } = await attempt('Fault', async () => {

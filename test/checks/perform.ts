@@ -13,7 +13,6 @@ export interface Performed {
 
 export interface PerformParts {
   readonly id?: string;
-  /** The id of an API key of the application `id`. */
   readonly keyId?: string;
   readonly query?: string;
   readonly body?: object;
@@ -75,7 +74,6 @@ export function paramsOf({ params }: Operation, values: Readonly<Record<string, 
   return Object.fromEntries(names.map((name) => [name, values[name] ?? '']));
 }
 
-/** Runs `work` for each number below `count`, `width` at a time. */
 export async function inParallel(count: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

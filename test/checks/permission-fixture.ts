@@ -104,7 +104,6 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores) {
       return composeVault({ file: 'matrix', store, keyring: keys, clock, random });
     }),
   );
-  /** Sends a call to a random vault. */
   const dispatch: Vault['dispatch'] = (call) => draw.one(vaults).dispatch(call);
 
   async function perform(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply> {

@@ -30,7 +30,6 @@ function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
 /** The clock ticks of a second in /proc, which is 100 on every Linux that Node supports. */
 const TICKS = 100;
 
-/** Returns the processor seconds that a process has used. */
 export function processorSeconds(pid: number): number {
   requireLinux();
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

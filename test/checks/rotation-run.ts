@@ -22,7 +22,6 @@ interface TenantKeyBytes {
 /** The offset of the nonce. The ciphertext and the tag follow. */
 const WRAPPED_FROM = 5;
 
-/** Returns all keys of all tenants, in hex. */
 async function tenantKeyBytes(file: string, credential: Credential): Promise<readonly TenantKeyBytes[]> {
   const { header, store } = await openVaultFile(file);
   try {

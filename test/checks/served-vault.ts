@@ -109,7 +109,6 @@ export async function serveVault(everyFlags: readonly string[] = []) {
   };
 }
 
-/** Creates a vault and starts a daemon on it. */
 export async function startServedVault(options?: StartOptions) {
   const vault = await serveVault();
   await vault.start(options);

@@ -33,7 +33,6 @@ export async function startDaemons(vaults: readonly Vault[], draw: Draw) {
   );
   return {
     urls: daemons.map(({ url }) => url),
-    /** Sends a call to a random daemon. */
     call: (call: Call) => draw.one(daemons).remote.call(call),
     /** Returns the vault of a random daemon. */
     vault: () => draw.one(vaults),

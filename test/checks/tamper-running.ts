@@ -16,7 +16,6 @@ const TRIGGER = `CREATE TABLE loot (full BLOB);
 /** How many creates run at a time. Several start the writer thread, which then writes all tokens. */
 const WRITERS = { main_thread: 1, writer_thread: 12 } as const;
 
-/** The guard in the built product. */
 const GUARD = builtText('this.#isAltered)throw');
 
 /**

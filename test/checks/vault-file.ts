@@ -7,7 +7,6 @@ import { openVaultAt, type VaultLocation } from '../../src/vault/location.ts';
 import { createVault, type Vault } from '../../src/vault/vault.ts';
 import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
-/** A closed vault file and its keys. */
 export interface VaultFile {
   readonly file: string;
   readonly keyFile: string;
@@ -17,7 +16,6 @@ export interface VaultFile {
   readonly everything: string;
 }
 
-/** Creates `vault.db` and its key file in `folder`. */
 export async function makeVaultFile(folder: string): Promise<VaultFile> {
   const file = join(folder, 'vault.db');
   const keyFile = `${file}.key`;

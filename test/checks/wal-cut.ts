@@ -43,7 +43,6 @@ function sameTokens(a: Tokens, b: Tokens): boolean {
   return a.size === b.size && [...a].every(([id, version]) => b.get(id) === version);
 }
 
-/** Writes the recorded vault to `folder`, with the log cut to `length`. */
 function place({ database, log, credential }: RecordedLog, length: number, folder: string, anchor?: string): string {
   const file = join(folder, 'vault.db');
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });

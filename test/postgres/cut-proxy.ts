@@ -47,7 +47,6 @@ function holdsCommit(chunk: Buffer): boolean {
   return chunk.subarray(-SENT_COMMIT.length).equals(SENT_COMMIT);
 }
 
-/** Starts a proxy between clients and the server at this port, which must not use TLS. */
 export async function startCutProxy(serverPort: number) {
   let armed: Cut | undefined;
   let done = 0;
@@ -125,7 +124,6 @@ export async function startCutProxy(serverPort: number) {
     },
     /** Resolves when the server has received and answered the last late message. */
     delivered: () => delivered,
-    /** Returns the number of cuts so far. */
     cuts: () => done,
   };
 }

@@ -9,7 +9,6 @@ const HEAD_BYTES = 8;
 
 const REFUSAL = message('E', 'SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter in options: search_path\0\0');
 
-/** Returns a message of a server: its type, its length and its content. */
 export function message(type: string, content: string | Uint8Array): Buffer {
   const body = Buffer.from(content);
   const head = Buffer.alloc(5, type);
@@ -17,7 +16,6 @@ export function message(type: string, content: string | Uint8Array): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Returns the start-up message without its options, if it has some. */
 function withoutOptions(start: Buffer): Buffer | undefined {
   const words = start.subarray(HEAD_BYTES).toString('latin1').split('\0');
   const at = words.findIndex((word, place) => place % 2 === 0 && word === 'options');

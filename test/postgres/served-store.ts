@@ -133,7 +133,6 @@ export async function servedStore() {
     return pruneAudit(parts, until, () => archived(name), { rows: STEP }).finally(opened.close);
   }
 
-  /** Runs a prune that is killed once it has removed rows `removals` times. */
   async function killedPrune(name: string, removals: number): Promise<void> {
     let left = removals;
     const killed = pruneWith(name, async (method) => {

@@ -20,7 +20,6 @@ async function addToken({ run }: SqlClient): Promise<TokenRecord> {
   return token;
 }
 
-/** Adds an index entry by which a tenant finds a token. */
 async function addEntry({ run }: SqlClient, tenantId: string, name: string, token: TokenRecord): Promise<void> {
   const text = `INSERT INTO vault.token_index SELECT (SELECT tenant FROM vault.tenant WHERE id = $1), $2, 0, created_at, token
     FROM vault.token WHERE id = $3`;

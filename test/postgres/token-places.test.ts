@@ -12,7 +12,6 @@ beforeAll(async () => {
   url = await createTableDatabase();
 });
 
-/** Returns the write, with a new token and another one that is stored. */
 type WriteOf = (fresh: TokenRecord, stored: TokenRecord) => Promise<QueuedWrite<unknown>>;
 
 const insertion =

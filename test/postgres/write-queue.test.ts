@@ -28,7 +28,6 @@ const rows = async () => (await client.run({ text: 'SELECT tenant FROM vault.pur
 const results = (all: readonly Promise<unknown>[]): Promise<readonly unknown[]> =>
   Promise.all(all.map((each) => each.catch((error: Error) => error.message)));
 
-/** Returns a change that adds a row, with its entry. */
 const changeOf = (row: number) => (queue: Pick<Connections, 'change'>) =>
   queue.change(async ({ run, record }) => {
     await run(ADD, [row]);

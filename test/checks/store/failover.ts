@@ -18,7 +18,6 @@ const LOST = 15;
 const MAX_READY_MS = 10_000;
 /** More than the interval in which a daemon writes its anchor. */
 const ANCHOR_MS = 1_500;
-/** The part of the built product that keeps an anchor which the database no longer matches. */
 const KEEPS = builtText('(await compareIfPresent(parts,path),await writeAnchorFile(path,text)');
 
 /**

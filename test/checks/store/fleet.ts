@@ -70,7 +70,6 @@ export async function startFleet({
     weakPassphrase: false,
   });
   const management = application.key ?? '';
-  /** The running daemons, and further commands. */
   const running: (DaemonProcess | undefined)[] = [];
   const children: ChildProcess[] = [];
   const clients: (Client | undefined)[] = [];

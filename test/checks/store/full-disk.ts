@@ -54,7 +54,6 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
     ...load.expected.figures(),
   });
 
-  /** Writes until the disk has been full for a while. */
   async function writeUntilFull(): Promise<void> {
     const isRefused = await load.writeWhile(DAEMONS, async () => {
       await sleep(200);
@@ -70,7 +69,6 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
     if (!isRefused) throw new CheckFailure('the disk is full, and writes are not refused with 507', figures());
   }
 
-  /** Resolves when the daemon accepts a write. */
   async function untilWritten(daemon: number): Promise<void> {
     const started = performance.now();
     const body = { type: 'token', data: { left: 0, right: 0 } };

@@ -7,7 +7,6 @@ import { fleetLoad } from './fleet-load.ts';
 
 const CYCLES = { quick: 3, full: 50 } as const;
 const MAX_READY_MS = 2_000;
-/** The part of the built product that makes each commit durable. */
 const DURABLE = builtText('READ COMMITTED; SET LOCAL synchronous_commit TO on;\n      SET LOCAL statement_timeout');
 
 /** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover by themselves. */

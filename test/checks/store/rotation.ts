@@ -8,7 +8,6 @@ const DAEMONS = [0, 1, 2] as const;
 const SIZES = { quick: { tokens: 100, kills: 3 }, full: { tokens: 20_000, kills: 25 } } as const;
 const MAX_LOCKED_MS = 5_000;
 
-/** Resolves to the wrapped keys of all tenants, in hex. */
 async function wrappedKeys(fleet: Fleet): Promise<readonly string[]> {
   const client = await fleet.sqlClient();
   const { rows } = await client.query(`SELECT encode(wrapped, 'hex') AS wrapped FROM vault.tenant_key`);
