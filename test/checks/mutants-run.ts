@@ -36,18 +36,15 @@ export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
   });
 
 function readMutant(file: string, [head = '', ...lines]: readonly string[]): Mutant {
-  const text = (sign: string) =>
-    lines
-      .filter((line) => line.startsWith(sign))
-      .map((line) => line.slice(1))
-      .join('\n');
+  const text = (sign: string) => lines.flatMap((line) => (line.startsWith(sign) ? line.slice(1) : [])).join('\n');
+  const [from = '', to = text('+')] = text('-').split(' → ');
   const { name, built, tests, pattern }: Readonly<Record<string, string | undefined>> =
     /^(?<name>.*?) \| (?<built>built )?(?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(head)?.groups ?? {};
   return {
     name: name ?? head,
     file,
-    from: text('-'),
-    to: text('+'),
+    from,
+    to,
     tests: (tests ?? '').split(' ').map((test) => `test/${test}.test.ts`),
     isBuilt: built !== undefined,
     ...(pattern !== undefined && { pattern }),
