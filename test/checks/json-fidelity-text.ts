@@ -13,21 +13,8 @@ const NAMES = [...'__proto__ constructor toString hasOwnProperty a A 1 10 2 data
 /** String pieces in JSON notation, without the quotes. */
 const PIECES = [
   ...['a', 'Z', '0', ' ', '{{ data }}', '{% if %}', '\\"', '\\\\', '\\/', '/', '\\b', '\\f', '\\n', '\\r', '\\t'],
-  ...[
-    '\\u0000',
-    '\\u001f',
-    '\u007f',
-    '\\u007F',
-    'é',
-    '\\u00e9',
-    '\u2028',
-    '\\u2029',
-    '\ufeff',
-    '\\uFFFF',
-    '💳',
-    '\\ud83d\\udcb3',
-  ],
-  ...['\\ud800', '\\uDFFF', '\\udcb3\\ud83d', 'key_', "'", '<', '漢字', '\u202e', '\\u0041'],
+  ...['\\u0000', '\\u001f', '\u007f', '\\u007F', 'é', '\\u00e9', '\u2028', '\\u2029', '\ufeff', '\\uFFFF', '💳'],
+  ...['\\ud83d\\udcb3', '\\ud800', '\\uDFFF', '\\udcb3\\ud83d', 'key_', "'", '<', '漢字', '\u202e', '\\u0041'],
 ];
 
 const spaces = (random: Random) => (random() < 0.8 ? '' : pick(random, [' ', '\n', '\t', '\r\n', '   ']));

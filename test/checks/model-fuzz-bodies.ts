@@ -34,17 +34,7 @@ export function createDraw(seed: number): Draw {
   };
 }
 
-export const CONTAINERS = [
-  '/',
-  '/pci/',
-  '/pci/high/',
-  '/pci-dev/',
-  '/general/high/',
-  '/general/',
-  '/a/',
-  '/a/b/',
-  '/A/B/C/',
-];
+export const CONTAINERS = '/ /pci/ /pci/high/ /pci-dev/ /general/high/ /general/ /a/ /a/b/ /A/B/C/'.split(' ');
 /** The ids of tokens. The list is short, so that ids often conflict. */
 export const IDS = ['abc', 'my token@home', 'x'.repeat(400), 'ünï-id', 'id-1', 'id-2', 'id-3'];
 

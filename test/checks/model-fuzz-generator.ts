@@ -278,15 +278,7 @@ function patchBody(draw: Draw, { tenant, now }: Around, id: string): PlainObject
   const type = tenant.tokens.get(id)?.type ?? 'token';
   const fresh = newTokenBody(draw, now, type);
   const body: Record<string, Plain> = {};
-  for (const name of [
-    'data',
-    'mask',
-    'metadata',
-    'containers',
-    'search_indexes',
-    'fingerprint_expression',
-    'expires_at',
-  ]) {
+  for (const name of 'data mask metadata containers search_indexes fingerprint_expression expires_at'.split(' ')) {
     if (draw.chance(0.25)) body[name] = name !== 'data' && draw.chance(0.2) ? null : (fresh[name] ?? null);
   }
   if (body['data'] === null) delete body['data'];

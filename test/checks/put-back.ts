@@ -10,18 +10,8 @@ export interface KeptTable {
 
 /** The tables with records, in the order of writing. */
 export const TABLES = [
-  'header',
-  'slot',
-  'tenant',
-  'tenant_key',
-  'application',
-  'application_key',
-  'token',
-  'token_index',
-  'container_set',
-  'tombstone',
-  'audit',
-  'audit_index',
+  ...['header', 'slot', 'tenant', 'tenant_key', 'application', 'application_key', 'token', 'token_index'],
+  ...['container_set', 'tombstone', 'audit', 'audit_index'],
 ];
 
 /** SQL that computes the counters of tokens again. */

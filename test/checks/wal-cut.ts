@@ -92,11 +92,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
     log_bytes: recorded.log.length,
     commits: recorded.commitEnds.length,
     frames: recorded.frameEnds.length,
-    lengths_read: 0,
-    lengths_opened: 0,
-    anchored: 0,
-    refused: 0,
-    by_the_cli: 0,
+    ...{ lengths_read: 0, lengths_opened: 0, anchored: 0, refused: 0, by_the_cli: 0 },
   };
 
   function expectPrefix(length: number, { tokens, fault }: Outcome): void {

@@ -32,15 +32,17 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   reply_key: ['tenant', 'application_id', 'key_hash'],
 };
 const LARGE = [
-  'token',
-  'token_index',
-  'container_set',
-  'application',
-  'application_key',
-  'audit',
-  'tenant',
-  'tenant_key',
-  'reply',
+  ...[
+    'token',
+    'token_index',
+    'container_set',
+    'application',
+    'application_key',
+    'audit',
+    'tenant',
+    'tenant_key',
+    'reply',
+  ],
 ];
 
 /** Returns what is wrong with a plan. */
