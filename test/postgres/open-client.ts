@@ -23,7 +23,7 @@ export async function insertTenant(run: SqlClient['run']): Promise<string> {
 }
 
 /** Creates the tables of a vault in the schema `vault`. */
-export async function createTables(client: SqlClient): Promise<void> {
+async function createTables(client: SqlClient): Promise<void> {
   const texts = ['BEGIN', ...schemaStatements('vault')];
   await Promise.all([...texts.map((text) => client.run({ text })), client.commit()]);
 }
