@@ -1,7 +1,7 @@
 import { requestTexts } from '../process/refused-requests.ts';
 import type { Accounts } from './accounts-fixture.ts';
 import type { Traffic } from './accounts-traffic.ts';
-import type { SourceGuard } from './mutants-run.ts';
+import { guard, type SourceGuard } from './mutants-run.ts';
 
 /** The most that an attack may cost. */
 export interface Bounds {
@@ -22,11 +22,8 @@ export interface Attack {
   readonly bounds: Bounds;
   /** The limit that stops the attack, and its source without it. The control needs one for each attack. */
   readonly guard?: SourceGuard;
-  /** Whether a quick run sends it, too, or also runs its control. */
   readonly quick?: 'attack' | 'control';
-  /** Additional flags of `vault serve`. */
   readonly flags?: readonly string[];
-  /** Flags of Node. */
   readonly nodeFlags?: readonly string[];
   /** The pause between the calls of the other caller, in milliseconds. */
   readonly pauseMs?: number;
@@ -35,7 +32,6 @@ export interface Attack {
 }
 
 const MIB = 1024 * 1024;
-/** 250 MB, in MiB. */
 const SMALL_PEAK = 250e6 / MIB;
 /** The wait that others may have in each attack of accounts.md, unless it names another one. */
 const WAIT_MS = 250;
@@ -64,7 +60,6 @@ function nested(depth: number): object {
 
 const texts = ({ port }: Accounts, key: string) => requestTexts(() => port, key);
 
-/** Returns the text of a POST with a JSON body. */
 function post(accounts: Accounts, key: string, path: string, body: object): string {
   const text = JSON.stringify(body);
   const { host, auth } = texts(accounts, key);
@@ -91,64 +86,48 @@ function farPage(accounts: Accounts): string {
   return texts(accounts, accounts.attacker).get(`/tokens?${containers.join('&')}&page=${page}&size=100`);
 }
 
-/** The bytes of replies that an account may leave unread. */
-const UNREAD: SourceGuard = {
-  name: 'the bytes of unread replies',
-  file: 'src/vault/vault.ts',
-  from: 'REPLY_BYTES = { each: 32 * 1024 * 1024, all: 128 * 1024 * 1024 }',
-  to: 'REPLY_BYTES = { each: 1e12, all: 1e12 }',
-};
+const UNREAD = guard(
+  'the bytes of unread replies',
+  'src/vault/vault.ts',
+  'REPLY_BYTES = { each: 32 * 1024 * 1024, all: 128 * 1024 * 1024 }',
+  'REPLY_BYTES = { each: 1e12, all: 1e12 }',
+);
 
-/** The work of a call. */
-const WORK: SourceGuard = {
-  name: 'the work of a call',
-  file: 'src/core/work.ts',
-  from: 'MAX_WORK_MS = 5_000',
-  to: 'MAX_WORK_MS = 1e9',
-};
+const WORK = guard('the work of a call', 'src/core/work.ts', 'MAX_WORK_MS = 5_000', 'MAX_WORK_MS = 1e9');
 
-/** The slices between the steps of long work. */
-const STEPS: SourceGuard = {
-  name: 'one step in a tick',
-  file: 'src/core/slices.ts',
-  from: 'if (waiting.size === 0) afterArrivals(giveSlice);',
-  to: 'return Promise.resolve();',
-};
+const STEPS = guard(
+  'one step in a tick',
+  'src/core/slices.ts',
+  'if (waiting.size === 0) afterArrivals(giveSlice);',
+  'return Promise.resolve();',
+);
 
-/** The bytes of bodies that an account may send at a time. */
-const BODIES: SourceGuard = {
-  name: 'the bytes of bodies of an account',
-  file: 'src/http/endpoints.ts',
-  from: 'BODY_BYTES = { each: 8 * MIB, all: 32 * MIB }',
-  to: 'BODY_BYTES = { each: 8 * MIB, all: 8 * MIB }',
-};
+const BODIES = guard(
+  'the bytes of bodies of an account',
+  'src/http/endpoints.ts',
+  'BODY_BYTES = { each: 8 * MIB, all: 32 * MIB }',
+  'BODY_BYTES = { each: 8 * MIB, all: 8 * MIB }',
+);
+
+const grownToken = (accounts: Accounts, share: number) => ({
+  connections: some(300, share),
+  texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
+});
 
 /** The attacks of accounts.md, and the floods of bodies and pages that the limits stop, too. */
 export const ATTACKS: readonly Attack[] = [
   {
     name: 'a grown token, 300 times',
     quick: 'attack',
-    traffic: (accounts, share) => ({
-      connections: some(300, share),
-      texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
-    }),
+    traffic: grownToken,
     bounds: { waitMs: WAIT_MS },
     guard: UNREAD,
   },
   {
     name: 'a grown token, on new connections',
-    traffic: (accounts, share) => ({
-      connections: some(300, share),
-      texts: [texts(accounts, accounts.children[0] ?? '').get(`/tokens/${accounts.grown}`)],
-      repeats: true,
-    }),
+    traffic: (accounts, share) => ({ ...grownToken(accounts, share), repeats: true }),
     bounds: { waitMs: WAIT_MS },
-    guard: {
-      name: 'the wait for connections',
-      file: 'src/core/slices.ts',
-      from: 'ARRIVALS_MS = 40',
-      to: 'ARRIVALS_MS = 0',
-    },
+    guard: guard('the wait for connections', 'src/core/slices.ts', 'ARRIVALS_MS = 40', 'ARRIVALS_MS = 0'),
   },
   {
     name: 'creates with 60 descents',
@@ -159,12 +138,7 @@ export const ATTACKS: readonly Attack[] = [
       reads: true,
     }),
     bounds: { waitMs: WAIT_MS, processor: 2 },
-    guard: {
-      name: 'the steps of an expression',
-      file: 'src/contract/limits.ts',
-      from: 'base: 64 * 1024',
-      to: 'base: 2e7',
-    },
+    guard: guard('the steps of an expression', 'src/contract/limits.ts', 'base: 64 * 1024', 'base: 2e7'),
   },
   {
     name: 'creates with 100 conditions',
@@ -173,12 +147,7 @@ export const ATTACKS: readonly Attack[] = [
       texts: [post(accounts, accounts.creator, '/tokens', CONDITIONS)],
     }),
     bounds: { waitMs: WAIT_MS },
-    guard: {
-      name: 'the slices of work',
-      file: 'src/core/slices.ts',
-      from: 'SLICE_MS = 10',
-      to: 'SLICE_MS = 1e9',
-    },
+    guard: guard('the slices of work', 'src/core/slices.ts', 'SLICE_MS = 10', 'SLICE_MS = 1e9'),
   },
   {
     name: 'pages of 256 children, unread',
@@ -227,12 +196,7 @@ export const ATTACKS: readonly Attack[] = [
     }),
     // Without the limit of the call, those of its 1,000 expressions allow twice as much.
     bounds: { waitMs: WAIT_MS, processor: 1.5 },
-    guard: {
-      name: 'the steps of a call',
-      file: 'src/core/work.ts',
-      from: 'CALL_STEPS = 400 *',
-      to: 'CALL_STEPS = 1e9 *',
-    },
+    guard: guard('the steps of a call', 'src/core/work.ts', 'CALL_STEPS = 400 *', 'CALL_STEPS = 1e9 *'),
     untilAnswered: true,
   },
   {
@@ -281,12 +245,12 @@ export const ATTACKS: readonly Attack[] = [
       reads: true,
     }),
     bounds: { waitMs: WAIT_MS, rate: 20 },
-    guard: {
-      name: 'one account of a family',
-      file: 'src/core/authenticate.ts',
-      from: "return type === 'expiring' ?",
-      to: "return type === 'management' ?",
-    },
+    guard: guard(
+      'one account of a family',
+      'src/core/authenticate.ts',
+      "return type === 'expiring' ?",
+      "return type === 'management' ?",
+    ),
     flags: ['--rate-limit', '20/s'],
     pauseMs: 250,
   },

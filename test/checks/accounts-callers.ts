@@ -8,18 +8,11 @@ import type { ServedVault } from './served-vault.ts';
 const [SMALL, LARGE] = ['x'.repeat(8 * 1024), 'x'.repeat(200 * 1024)];
 
 /** A caller beside an attack, which sends one request after another. */
-export interface Beside {
-  /** The longest wait for a reply, in milliseconds. */
-  readonly waitMs: () => number;
-  /** The statuses other than success. */
-  readonly refused: readonly number[];
-  readonly rounds: () => number;
-  /** Ends after the current round. */
-  stop(): Promise<void>;
-}
+export type Beside = ReturnType<typeof callBeside>;
 
 /** Sends rounds of requests until it is stopped. Each request resolves to its status. */
-function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: number): Beside {
+function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: number) {
+  /** The statuses other than success. */
   const refused: number[] = [];
   let [longest, rounds, over] = [0, 0, false];
   const running = (async () => {
@@ -40,6 +33,7 @@ function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: numbe
     waitMs: () => longest,
     refused,
     rounds: () => rounds,
+    /** Ends after the current round. */
     async stop() {
       over = true;
       await running;

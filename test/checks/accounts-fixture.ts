@@ -1,28 +1,9 @@
 import { inParallel } from './perform.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { serveVault } from './served-vault.ts';
 
-/** A served vault, and the keys and tokens of the attacks. */
-export interface Accounts {
-  readonly vault: ServedVault;
-  /** The port of the running daemon. */
-  readonly port: number;
-  /** Creates tokens and reads none: a public application. */
-  readonly creator: string;
-  /** Reads and searches all tokens. */
-  readonly attacker: string;
-  /** Reads by a rule that matches part of a container segment. */
-  readonly scanner: string;
-  /** The keys of expiring applications of the attacker. */
-  readonly children: readonly string[];
-  /** The id of a token that patches let grow to almost 4 MiB. */
-  readonly grown: string;
-  /** The id of a small token that the children read, too. */
-  readonly tiny: string;
-  /** The number of small tokens. */
-  readonly small: number;
-}
+/** A served vault, the keys and tokens of the attacks, and the port of the running daemon. */
+export type Accounts = Awaited<ReturnType<typeof prepareAccounts>> & { readonly port: number };
 
-/** The sizes of the vault. */
 export const SIZES = {
   /** Enough for creates. */
   least: { small: 0, large: 0, children: 1 },
@@ -93,9 +74,12 @@ export async function prepareAccounts({ small, large, children }: (typeof SIZES)
     vault,
     creator: await application({ name: 'creator', type: 'public', permissions: ['token:create'] }),
     attacker,
+    /** Reads by a rule that matches part of a container segment. */
     scanner: await application(expiring('scanner', '/q/c')),
     children: keys,
+    /** The id of a token that patches let grow to almost 4 MiB. */
     grown: String(id),
+    /** The id of a small token that the children read, too. */
     tiny: String((await token({ data: 1, containers: ['/l/'] }))['id']),
     small,
   };

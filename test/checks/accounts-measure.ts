@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from './accounts-attacks.ts';
 import { type Beside, callBare, callHonestly } from './accounts-callers.ts';
 import type { Accounts } from './accounts-fixture.ts';
-import { type Statuses, send, type Traffic } from './accounts-traffic.ts';
+import { send, type Traffic } from './accounts-traffic.ts';
 import { startBareServer } from './bare-server.ts';
 import { CheckFailure } from './check.ts';
 import { peakMiB, processorSeconds } from './process-figures.ts';
@@ -20,20 +20,7 @@ export const IDLE = 0.25;
 const [STAY_MS, LEAVING_MS, WATCHED_MS] = [400, 1_000, 500];
 
 /** The costs of an attack, for the daemon and for others. Times are in seconds, except `waitMs` and `machineMs`. */
-export interface Cost {
-  readonly waitMs: number;
-  /** The longest wait before the attack, or of a caller of a bare server during it: the share of the machine. */
-  readonly machineMs: number;
-  readonly peakMiB: number;
-  readonly processor: number;
-  readonly seconds: number;
-  readonly refused: readonly number[];
-  readonly statuses: Statuses;
-  /** Whether each connection of the attacker got a reply. */
-  readonly isAnswered: boolean;
-  /** The share of a processor that the daemon uses a second after the client has left. */
-  readonly after: number;
-}
+export type Cost = Awaited<ReturnType<typeof measureAttack>>;
 
 export interface MeasureOptions {
   readonly accounts: Omit<Accounts, 'port'>;
@@ -43,7 +30,7 @@ export interface MeasureOptions {
 }
 
 /** Runs an attack against a fresh daemon. Rejects with a `CheckFailure` when the daemon ends. */
-export async function measureAttack(attack: Attack, { accounts, quick, bin }: MeasureOptions): Promise<Cost> {
+export async function measureAttack(attack: Attack, { accounts, quick, bin }: MeasureOptions) {
   const { vault } = accounts;
   using bare = await startBareServer();
   const pauseMs = attack.pauseMs ?? PAUSE_MS;
@@ -84,6 +71,7 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
     const isBound = attack.bounds.processor !== undefined;
     return {
       waitMs: honest.waitMs(),
+      /** The longest wait before the attack, or of a caller of a bare server during it: the share of the machine. */
       machineMs: Math.max(idle.waitMs(), bareCaller.waitMs()),
       peakMiB: peak,
       processor: isBound ? await alone(pid, traffic) : besides,
@@ -91,6 +79,7 @@ export async function measureAttack(attack: Attack, { accounts, quick, bin }: Me
       refused: honest.refused,
       statuses: sender.statuses(),
       isAnswered: isAnswered(),
+      /** The share of a processor that the daemon uses a second after the client has left. */
       after: quick && !isBound ? 0 : await leave(pid, traffic),
     };
   } catch (error) {

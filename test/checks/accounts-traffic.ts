@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 
 const SENDER = fileURLToPath(new URL('accounts-sender.mjs', import.meta.url));
 
-/** The requests of an attack. */
 export interface Traffic {
   readonly port: number;
   readonly connections: number;
@@ -18,13 +17,10 @@ export interface Traffic {
   readonly repeats?: boolean;
 }
 
-/** The numbers of replies by status. */
-export type Statuses = Readonly<Record<string, number>>;
-
 /** Sends traffic from a process of its own, so that sending does not delay measurements. Resolves when all is sent. */
 export async function send(traffic: Traffic) {
   const child = spawn(process.execPath, [SENDER], { stdio: ['pipe', 'pipe', 'inherit'] });
-  let statuses: Statuses = {};
+  let statuses: Readonly<Record<string, number>> = {};
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(traffic));
   child.stdout.setEncoding('utf8').on('data', (lines: string) => {

@@ -12,7 +12,6 @@ const MAX_PEAK_MIB = 400e6 / 1024 / 1024;
 /** Audit entries and collected garbage count, too. */
 const OVERHEAD = 1.2;
 
-/** Returns the bounds that a cost exceeds. */
 function broken({ bounds, untilAnswered }: Attack, cost: Cost, quick: boolean): readonly string[] {
   const { waitMs = Number.POSITIVE_INFINITY, peakMiB = MAX_PEAK_MIB, processor, rate } = bounds;
   const { 200: read = 0 } = cost.statuses;
@@ -30,7 +29,6 @@ function broken({ bounds, untilAnswered }: Attack, cost: Cost, quick: boolean): 
   return excesses.flatMap(([name, isBroken]) => (isBroken ? [name] : []));
 }
 
-/** Returns the line of an attack. */
 function lineOf(cost: Cost, excess: readonly string[]): string {
   const replies = Object.entries(cost.statuses).map(([status, count]) => `${count} × ${status}`);
   return [
@@ -97,7 +95,6 @@ async function control({ quick }: CheckOptions): Promise<void> {
   throw new CheckFailure(found.join('; '));
 }
 
-/** The command line, on the sources. */
 const LAUNCHER = `
 import { main } from './src/cli/main.ts';
 process.exitCode = await main(process.argv.slice(2), { ownsOutput: true });

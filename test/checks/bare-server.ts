@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { ROOT } from '../../scripts/build-output.ts';
 
 /** Prints its port, answers every request with 200, a POST after an fsync, and exits after two minutes. */
 const SERVER = `
@@ -18,17 +19,23 @@ server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 setTimeout(() => process.exit(), 120000);
 `;
 
-/** Starts a plain `node:http` server in its own process, as a baseline for measurements. */
-export async function startBareServer(): Promise<Disposable & { readonly url: string; readonly port: number }> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', SERVER], {
+/** Runs a script in its own process, in the checkout, so that Node finds its packages. Resolves when it prints a line. */
+export async function startScript(script: string, ...args: readonly string[]) {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {
+    cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const close = () => {
+  const kill = () => {
     child.kill('SIGKILL');
-    process.removeListener('exit', close);
+    process.removeListener('exit', kill);
   };
-  process.once('exit', close);
+  process.once('exit', kill);
   const [line] = await once(child.stdout, 'data');
-  const port = Number(String(line).trim());
-  return { url: `http://127.0.0.1:${port}/`, port, [Symbol.dispose]: close };
+  return { child, line: String(line).trim(), [Symbol.dispose]: kill };
+}
+
+/** Starts a plain `node:http` server in its own process, as a baseline for measurements. */
+export async function startBareServer() {
+  const { line, [Symbol.dispose]: close } = await startScript(SERVER);
+  return { url: `http://127.0.0.1:${line}/`, port: Number(line), [Symbol.dispose]: close };
 }

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
-import { type Change, cellsOf, createFlippedCopy, farApart } from './flipped-copy.ts';
 import { seededNumbers } from './perform.ts';
 import { codeOf, judgeReply, type ReadReply, type Replies, readEverything } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
@@ -37,26 +36,7 @@ export interface FlipTrouble {
   readonly what: string;
 }
 
-export interface FlipTally {
-  readonly flips: number;
-  /** The number of copies with one flip. `groups` counts the copies with several flips. */
-  readonly alone: number;
-  readonly groups: number;
-  /** The number of groups that changed an answer, so that each of their bytes was tried alone. */
-  readonly split: number;
-  /** The number of bytes of a group that were also tried alone. */
-  readonly spots: number;
-  readonly identical: number;
-  /** The number of copies that the vault rejects with a clear error. */
-  readonly errors: number;
-  /** The number of losses without an error that `vault doctor` found. */
-  readonly foundByDoctor: number;
-  /** The losses without an error that `vault doctor` did not find. */
-  readonly missed: readonly FlipTrouble[];
-  readonly wrong: readonly FlipTrouble[];
-  /** The number of times that each fault or problem was returned, by code. */
-  readonly codes: Readonly<Record<string, number>>;
-}
+export type FlipTally = Awaited<ReturnType<typeof flipAll>>;
 
 /** The problems that clearly report damage. Any other problem, such as a token that is not found, would hide it. */
 const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
@@ -66,14 +46,29 @@ const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
  * The worker finds these bytes by writing noise into whole cells, and flips them in groups to save time. When a group
  * changes an answer, the worker tries each byte of the group alone.
  */
-async function flipAll(job: FlipJob): Promise<FlipTally> {
+async function flipAll(job: FlipJob) {
   const { bytes, file, keyFile, asked, seed, offsets, grouped, blind = false } = job;
   const credential = () => ({ kind: 'key_file', key: new Uint8Array(readFileSync(keyFile)) }) as const;
   const random = seededNumbers(seed);
+  /** The losses without an error that `vault doctor` did not find. */
   const missed: FlipTrouble[] = [];
   const wrong: FlipTrouble[] = [];
+  /** The number of times that each fault or problem was returned, by code. */
   const codes: Record<string, number> = {};
-  let [identical, errors, foundByDoctor, alone, groups, split, spots] = [0, 0, 0, 0, 0, 0, 0];
+  const counts = {
+    flips: offsets.length,
+    copies_with_one: 0,
+    copies_with_a_group: 0,
+    /** Groups that changed an answer, so that each of their bytes was tried alone. */
+    groups_taken_apart: 0,
+    of_groups_alone_too: 0,
+    identical: 0,
+    clear_errors: 0,
+    losses_found_by_doctor: 0,
+  };
+  const count = (code: string) => {
+    codes[`with_${code}`] = (codes[`with_${code}`] ?? 0) + 1;
+  };
 
   const copy = createFlippedCopy(file, bytes);
   copy.place();
@@ -130,23 +125,23 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     again: () => void,
   ): Promise<void> {
     if (typeof replies === 'string') {
-      codes[replies] = (codes[replies] ?? 0) + 1;
-      errors += 1;
+      count(replies);
+      counts.clear_errors += 1;
       return;
     }
     const differences = [...replies].map(([name, found]) => ({ name, found, kind: differenceOf(name, found) }));
     const of = (wanted: string) => differences.find(({ kind }) => kind === wanted);
     const refused = differences.filter(({ found, kind }) => found.status >= 400 && kind !== 'same');
-    for (const code of new Set(refused.map(({ found }) => codeOf(found)))) codes[code] = (codes[code] ?? 0) + 1;
+    for (const code of new Set(refused.map(({ found }) => codeOf(found)))) count(code);
     const [bad, lost] = [of('wrong'), of('lost')];
     const say = (one: typeof bad) => `${one?.name}: ${one?.found.status} ${one?.found.text.slice(0, 300)}`;
     if (bad) wrong.push({ ...trouble, what: say(bad) });
     else if (lost) {
       again();
       if (blind || !(await doctorFinds())) missed.push({ ...trouble, what: say(lost) });
-      else foundByDoctor += 1;
-    } else if (of('error')) errors += 1;
-    else identical += 1;
+      else counts.losses_found_by_doctor += 1;
+    } else if (of('error')) counts.clear_errors += 1;
+    else counts.identical += 1;
   }
 
   const isQuiet = (changes: readonly Change[]): Promise<boolean> =>
@@ -161,7 +156,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   };
 
   async function flipAlone({ offset, bit, mask }: Flip): Promise<void> {
-    alone += 1;
+    counts.copies_with_one += 1;
     await copy.with([{ offset, mask }], async (again) => {
       try {
         await judge(await askAll(), { offset, bit }, again);
@@ -173,12 +168,12 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
 
   /** Returns true when the whole group changed no answer. */
   async function flipTogether(group: readonly Flip[]): Promise<boolean> {
-    groups += 1;
+    counts.copies_with_a_group += 1;
     if (await isQuiet(group)) {
-      identical += group.length;
+      counts.identical += group.length;
       return true;
     }
-    split += 1;
+    counts.groups_taken_apart += 1;
     for (const flip of group) await flipAlone(flip);
     return false;
   }
@@ -194,15 +189,73 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     if (!(await flipTogether(group.map(flipOf)))) continue;
     const spot = group[Math.floor(random() * group.length)];
     if (spot === undefined || random() >= SPOTS) continue;
-    spots += 1;
+    counts.of_groups_alone_too += 1;
     const flip = flipOf(spot);
     if (!(await isQuiet([flip]))) wrong.push({ ...flip, what: 'it has an effect alone, and none in a group' });
   }
-  const flips = offsets.length;
-  return { flips, alone, groups, split, spots, identical, errors, foundByDoctor, missed, wrong, codes };
+  return { counts, codes, missed, wrong };
 }
 
-/** Returns the error message and the line that threw it. */
+/** A byte, and the bits in it to flip. */
+interface Change {
+  readonly offset: number;
+  readonly mask: number;
+}
+
+/** Creates a copy at `file` that can be rewritten with altered bytes. The file must be closed during each write. */
+function createFlippedCopy(file: string, bytes: Uint8Array) {
+  const content = Uint8Array.from(bytes);
+
+  function place(): void {
+    for (const end of ['-wal', '-shm', '-journal']) rmSync(file + end, { force: true });
+    // Do not truncate: some file systems then write to the disk at once.
+    const handle = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
+    try {
+      writeSync(handle, content, 0, content.length, 0);
+      if (fstatSync(handle).size !== content.length) ftruncateSync(handle, content.length);
+    } finally {
+      closeSync(handle);
+    }
+  }
+
+  function turn(changes: readonly Change[]): void {
+    for (const { offset, mask } of changes) content[offset] = (content[offset] ?? 0) ^ mask;
+  }
+
+  return {
+    /** Writes the bytes of the original, without changes, to the file. */
+    place,
+    /** Writes the file with the changes, then resolves to the result of `ask`. `again` rewrites the same altered file. */
+    async with<T>(changes: readonly Change[], ask: (again: () => void) => Promise<T>): Promise<T> {
+      turn(changes);
+      try {
+        place();
+        return await ask(place);
+      } finally {
+        turn(changes);
+      }
+    },
+  };
+}
+
+function cellsOf(offsets: Uint32Array, size: number): readonly (readonly number[])[] {
+  const cells = new Map<number, number[]>();
+  for (const offset of offsets) {
+    const cell = Math.floor(offset / size);
+    const found = cells.get(cell);
+    if (found) found.push(offset);
+    else cells.set(cell, [offset]);
+  }
+  return [...cells.values()];
+}
+
+/** Splits the offsets into groups of at most `most`, whose members are as far apart as possible. */
+function farApart(offsets: readonly number[], most: number): readonly (readonly number[])[] {
+  const groups: number[][] = Array.from({ length: Math.ceil(offsets.length / most) }, () => []);
+  for (const [index, offset] of offsets.entries()) groups[index % groups.length]?.push(offset);
+  return groups;
+}
+
 function placeOf(error: unknown): string {
   const [what, where] = String(error instanceof Error ? error.stack : error).split('\n');
   return `${what} ${where?.trim() ?? ''}`;

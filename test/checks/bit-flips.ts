@@ -31,7 +31,6 @@ function runWorker(script: string, job: FlipJob): Promise<FlipTally> {
 
 interface FlipOptions {
   readonly seed: number;
-  /** The number of bytes to flip. Default: all. */
   readonly sample?: number;
   readonly blind?: boolean;
 }
@@ -70,28 +69,12 @@ async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figu
 }
 
 function judge(size: number, tallies: readonly FlipTally[]): Figures {
-  const sum = (of: (tally: FlipTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
+  const sums: Record<string, number> = {};
+  for (const [name, count] of tallies.flatMap(({ counts, codes }) => Object.entries({ ...counts, ...codes })))
+    sums[name] = (sums[name] ?? 0) + count;
   const missed = tallies.flatMap((tally) => tally.missed);
   const wrong = tallies.flatMap((tally) => tally.wrong);
-  const codes: Record<string, number> = {};
-  for (const tally of tallies) {
-    for (const [code, count] of Object.entries(tally.codes))
-      codes[`with_${code}`] = (codes[`with_${code}`] ?? 0) + count;
-  }
-  const figures = {
-    bytes: size,
-    flips: sum((tally) => tally.flips),
-    copies_with_one: sum((tally) => tally.alone),
-    copies_with_a_group: sum((tally) => tally.groups),
-    groups_taken_apart: sum((tally) => tally.split),
-    of_groups_alone_too: sum((tally) => tally.spots),
-    identical: sum((tally) => tally.identical),
-    clear_errors: sum((tally) => tally.errors),
-    losses_found_by_doctor: sum((tally) => tally.foundByDoctor),
-    losses_missed: missed.length,
-    wrong_answers: wrong.length,
-    ...codes,
-  };
+  const figures = { bytes: size, ...sums, losses_missed: missed.length, wrong_answers: wrong.length };
   if (wrong.length > 0) throw new CheckFailure(`wrong answers: ${name(wrong)}`, figures);
   if (missed.length > 0) throw new CheckFailure(`losses that doctor does not find: ${name(missed)}`, figures);
   return figures;

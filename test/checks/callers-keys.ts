@@ -15,7 +15,6 @@ const MARGIN = 8;
 
 class KeyBytes extends Uint8Array {}
 
-/** Returns the key in the middle of a larger buffer. */
 function within(key: Uint8Array, buffer: ArrayBufferLike): Uint8Array {
   const view = new Uint8Array(buffer, MARGIN, KEY_BYTES);
   view.set(key);
@@ -44,7 +43,6 @@ const KINDS: Readonly<Record<string, (key: Uint8Array) => Uint8Array>> = {
   'a Uint8Array of another realm': (key) => runInNewContext('Uint8Array.from(key)', { key: [...key] }),
 };
 
-/** Views of bytes that are no keys. */
 const REJECTED: Readonly<Record<string, (key: Uint8Array) => ArrayBufferView<ArrayBuffer>>> = {
   Int8Array: (key) => new Int8Array(new Uint8Array(key).buffer),
   Uint8ClampedArray: (key) => new Uint8ClampedArray(key),
@@ -67,7 +65,6 @@ async function keeping<T>(what: string, key: ArrayBufferView, work: () => Promis
   return done;
 }
 
-/** Resolves to the code of the error of an opening, or to `opened`. */
 async function outcome(open: Open, options: OpenVaultOptions): Promise<string> {
   try {
     await (await open(options)).close();

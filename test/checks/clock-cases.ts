@@ -47,186 +47,141 @@ export interface ClockCase {
 
 const START = Date.UTC(2031, 4, 6, 7, 8, 9);
 
+const from = (name: string, ...steps: readonly ClockStep[]): ClockCase => ({ name, start: START, steps });
+
 /** Advances time without a jump: a token is hidden as soon as it expires and purged by the next sweep. */
-function ordinary(name: string, start: number): ClockCase {
-  return {
+const ordinary = (name: string, start: number): ClockCase => ({
+  ...from(
     name,
-    start,
-    steps: [
-      { gone: 0, purged: 0 },
-      { pass: HOUR / 2 - 1, sweeping: false, gone: 0, purged: 0 },
-      { pass: 1, sweeping: false, gone: HOUR / 2, purged: 0 },
-      { pass: 1, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: 2 * HOUR, restart: true, gone: 2 * HOUR, purged: 2 * HOUR },
-    ],
-  };
-}
+    { gone: 0, purged: 0 },
+    { pass: HOUR / 2 - 1, sweeping: false, gone: 0, purged: 0 },
+    { pass: 1, sweeping: false, gone: HOUR / 2, purged: 0 },
+    { pass: 1, gone: HOUR / 2, purged: HOUR / 2 },
+    { pass: 2 * HOUR, restart: true, gone: 2 * HOUR, purged: 2 * HOUR },
+  ),
+  start,
+});
 
 /** Moves the clock back: hidden tokens stay hidden, in the same process and after a restart. */
-function back(name: string, by: number): ClockCase {
-  return {
+const back = (name: string, by: number) =>
+  from(
     name,
-    start: START,
-    steps: [
-      { pass: HOUR / 2, sweeping: false, gone: HOUR / 2, purged: 0 },
-      { set: HOUR / 2 - by, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
-      { restart: true, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
-      { restart: true, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
-      // The sweeper uses the current clock, so the tokens that expired by the earlier clock stay.
-      { pass: 2 * MINUTE, gone: HOUR / 2, purged: 0 },
-    ],
-  };
-}
+    { pass: HOUR / 2, sweeping: false, gone: HOUR / 2, purged: 0 },
+    { set: HOUR / 2 - by, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
+    { restart: true, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
+    { restart: true, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
+    // The sweeper uses the current clock, so the tokens that expired by the earlier clock stay.
+    { pass: 2 * MINUTE, gone: HOUR / 2, purged: 0 },
+  );
 
 /**
  * Moves the clock back for good: for an hour time goes on, then it follows the clock, but expired tokens stay hidden.
  */
-function backForGood(name: string, by: number): ClockCase {
-  return {
+const backForGood = (name: string, by: number) =>
+  from(
     name,
-    start: START,
-    steps: [
-      { pass: 3 * HOUR, now: 3 * HOUR, gone: 2 * HOUR, purged: 2 * HOUR },
-      { set: 3 * HOUR - by, pass: 59 * MINUTE, now: 4 * HOUR - MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
-      { pass: 2 * MINUTE, now: Math.max(2 * HOUR, 4 * HOUR + MINUTE - by), gone: 2 * HOUR, purged: 2 * HOUR },
-      { pass: HOUR, gone: 2 * HOUR, purged: 2 * HOUR },
-    ],
-  };
-}
+    { pass: 3 * HOUR, now: 3 * HOUR, gone: 2 * HOUR, purged: 2 * HOUR },
+    { set: 3 * HOUR - by, pass: 59 * MINUTE, now: 4 * HOUR - MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+    { pass: 2 * MINUTE, now: Math.max(2 * HOUR, 4 * HOUR + MINUTE - by), gone: 2 * HOUR, purged: 2 * HOUR },
+    { pass: HOUR, gone: 2 * HOUR, purged: 2 * HOUR },
+  );
 
 /** Moves the clock ahead: time goes on and the vault purges nothing for an hour, then it trusts the clock. */
-function ahead(name: string, by: number, gone: number, later = gone): ClockCase {
-  return {
+const ahead = (name: string, by: number, gone: number, later = gone) =>
+  from(
     name,
-    start: START,
-    steps: [
-      { set: by, now: 0, gone, purged: 0 },
-      { pass: HOUR - MINUTE, now: HOUR - MINUTE, gone, purged: 0 },
-      { pass: 2 * MINUTE, now: by + HOUR + MINUTE, gone: later, purged: later },
-    ],
-  };
-}
+    { set: by, now: 0, gone, purged: 0 },
+    { pass: HOUR - MINUTE, now: HOUR - MINUTE, gone, purged: 0 },
+    { pass: 2 * MINUTE, now: by + HOUR + MINUTE, gone: later, purged: later },
+  );
 
 /** Moves the clock ahead and back within the hour: tokens are hidden only meanwhile, and none is purged. */
 function mistake(name: string, by: number, gone: number, lasting = 10 * MINUTE): ClockCase {
   const right = 10 * MINUTE + lasting;
-  return {
+  return from(
     name,
-    start: START,
-    steps: [
-      { pass: 10 * MINUTE, now: 10 * MINUTE, gone: 0, purged: 0 },
-      { set: 10 * MINUTE + by, pass: lasting, now: right, gone, purged: 0 },
-      { set: right, now: right, gone: 0, purged: 0 },
-      { pass: 5 * MINUTE, now: right + 5 * MINUTE, gone: 0, purged: 0 },
-      { pass: 2 * HOUR, now: right + 125 * MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
-      { restart: true, now: right + 125 * MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
-      { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: 2 * HOUR },
-    ],
-  };
+    { pass: 10 * MINUTE, now: 10 * MINUTE, gone: 0, purged: 0 },
+    { set: 10 * MINUTE + by, pass: lasting, now: right, gone, purged: 0 },
+    { set: right, now: right, gone: 0, purged: 0 },
+    { pass: 5 * MINUTE, now: right + 5 * MINUTE, gone: 0, purged: 0 },
+    { pass: 2 * HOUR, now: right + 125 * MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+    { restart: true, now: right + 125 * MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+    { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: 2 * HOUR },
+  );
 }
 
 /** A machine that sleeps: the vault believes the clock at once. */
-const SLEEPS: ClockCase = {
-  name: 'sleep',
-  start: START,
-  steps: [
-    { pass: 10 * MINUTE, now: 10 * MINUTE, gone: 0, purged: 0 },
-    { sleep: 8 * HOUR, now: 8 * HOUR + 10 * MINUTE, gone: 2 * HOUR, purged: 0 },
-    { pass: MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
-    { sleep: 3 * DAY, pass: MINUTE, now: 3 * DAY + 8 * HOUR + 12 * MINUTE, gone: 2 * DAY, purged: 2 * DAY },
-  ],
-};
+const SLEEPS = from(
+  'sleep',
+  { pass: 10 * MINUTE, now: 10 * MINUTE, gone: 0, purged: 0 },
+  { sleep: 8 * HOUR, now: 8 * HOUR + 10 * MINUTE, gone: 2 * HOUR, purged: 0 },
+  { pass: MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+  { sleep: 3 * DAY, pass: MINUTE, now: 3 * DAY + 8 * HOUR + 12 * MINUTE, gone: 2 * DAY, purged: 2 * DAY },
+);
 
 /** Cases in which a process starts with a wrong clock, and the next one with a right or equally wrong clock. */
 const STARTS: readonly ClockCase[] = [
-  {
-    name: 'one-command-ahead',
-    start: START,
-    steps: [
-      { start: 10 * MINUTE, doubted: false, gone: 0, purged: 0 },
-      { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
-      { start: 11 * MINUTE, doubted: false, now: 11 * MINUTE, gone: 0, purged: 0 },
-      { pass: 70 * MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
-      { start: 10 * YEAR, doubted: true, gone: YEAR, purged: HOUR / 2 },
-      { start: 10 * YEAR + 30 * MINUTE, doubted: true, gone: YEAR, purged: HOUR / 2 },
-    ],
-  },
-  {
-    name: 'commands-ahead-for-an-hour',
-    start: START,
-    steps: [
-      { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
-      { start: 10 * YEAR + HOUR - MINUTE, doubted: true, gone: YEAR, purged: 0 },
-      { start: 10 * YEAR + HOUR, doubted: false, gone: YEAR, purged: 0 },
-      { start: 10 * YEAR + HOUR + MINUTE, doubted: false, gone: YEAR, purged: YEAR },
-    ],
-  },
-  {
-    name: 'a-command-a-week',
-    start: START,
-    steps: [
-      { start: 7 * DAY, doubted: true, gone: 2 * DAY, purged: 0 },
-      { start: 14 * DAY, doubted: false, gone: 2 * DAY, purged: 0 },
-      { start: 14 * DAY + MINUTE, doubted: false, gone: 2 * DAY, purged: 2 * DAY },
-    ],
-  },
-  {
-    name: 'daemon-ahead-then-right',
-    start: START,
-    steps: [
-      { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, gone: YEAR, purged: 0 },
-      { start: 40 * MINUTE, pass: MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: HOUR, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
-    ],
-  },
-  {
-    name: 'daemon-ahead-then-right-while-it-serves',
-    start: START,
-    steps: [
-      { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, now: 10 * YEAR + 30 * MINUTE, gone: YEAR, purged: 0 },
-      { set: 40 * MINUTE, now: 40 * MINUTE, doubted: false, gone: HOUR / 2, purged: 0 },
-      { pass: MINUTE, now: 41 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: HOUR / 2 },
-    ],
-  },
-  {
-    name: 'daemon-after-days-then-back',
-    start: START,
-    steps: [
-      { start: 5 * DAY, pass: MINUTE, doubted: true, now: 5 * DAY + MINUTE, gone: 2 * DAY, purged: 0 },
-      { set: 3 * DAY, now: 3 * DAY, gone: 2 * DAY, purged: 0 },
-      { pass: HOUR - MINUTE, now: 3 * DAY + HOUR - MINUTE, gone: 2 * DAY, purged: 0 },
-      { pass: 2 * MINUTE, now: 3 * DAY + HOUR + MINUTE, doubted: false, gone: 2 * DAY, purged: 2 * DAY },
-    ],
-  },
-  {
-    name: 'daemon-after-days',
-    start: START,
-    steps: [
-      { start: 3 * DAY, doubted: true, now: 3 * DAY, gone: 2 * DAY, purged: 0 },
-      { pass: HOUR + MINUTE, doubted: false, now: 3 * DAY + HOUR + MINUTE, gone: 2 * DAY, purged: 2 * DAY },
-    ],
-  },
-  {
-    name: 'daemon-ahead-for-an-hour',
-    start: START,
-    steps: [
-      { start: 10 * YEAR, pass: HOUR - MINUTE, doubted: true, gone: YEAR, purged: 0 },
-      { pass: 2 * MINUTE, doubted: false, gone: YEAR, purged: YEAR },
-    ],
-  },
-  {
-    name: 'daemon-behind-then-right',
-    start: START,
-    steps: [
-      { pass: 40 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
-      { start: -10 * YEAR, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: HOUR + MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
-      { start: 41 * MINUTE, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: 59 * MINUTE, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: 30 * MINUTE, doubted: false, gone: 2 * HOUR, purged: 2 * HOUR },
-    ],
-  },
+  from(
+    'one-command-ahead',
+    { start: 10 * MINUTE, doubted: false, gone: 0, purged: 0 },
+    { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
+    { start: 11 * MINUTE, doubted: false, now: 11 * MINUTE, gone: 0, purged: 0 },
+    { pass: 70 * MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+    { start: 10 * YEAR, doubted: true, gone: YEAR, purged: HOUR / 2 },
+    { start: 10 * YEAR + 30 * MINUTE, doubted: true, gone: YEAR, purged: HOUR / 2 },
+  ),
+  from(
+    'commands-ahead-for-an-hour',
+    { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
+    { start: 10 * YEAR + HOUR - MINUTE, doubted: true, gone: YEAR, purged: 0 },
+    { start: 10 * YEAR + HOUR, doubted: false, gone: YEAR, purged: 0 },
+    { start: 10 * YEAR + HOUR + MINUTE, doubted: false, gone: YEAR, purged: YEAR },
+  ),
+  from(
+    'a-command-a-week',
+    { start: 7 * DAY, doubted: true, gone: 2 * DAY, purged: 0 },
+    { start: 14 * DAY, doubted: false, gone: 2 * DAY, purged: 0 },
+    { start: 14 * DAY + MINUTE, doubted: false, gone: 2 * DAY, purged: 2 * DAY },
+  ),
+  from(
+    'daemon-ahead-then-right',
+    { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, gone: YEAR, purged: 0 },
+    { start: 40 * MINUTE, pass: MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+    { pass: HOUR, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+  ),
+  from(
+    'daemon-ahead-then-right-while-it-serves',
+    { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, now: 10 * YEAR + 30 * MINUTE, gone: YEAR, purged: 0 },
+    { set: 40 * MINUTE, now: 40 * MINUTE, doubted: false, gone: HOUR / 2, purged: 0 },
+    { pass: MINUTE, now: 41 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
+    { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: HOUR / 2 },
+  ),
+  from(
+    'daemon-after-days-then-back',
+    { start: 5 * DAY, pass: MINUTE, doubted: true, now: 5 * DAY + MINUTE, gone: 2 * DAY, purged: 0 },
+    { set: 3 * DAY, now: 3 * DAY, gone: 2 * DAY, purged: 0 },
+    { pass: HOUR - MINUTE, now: 3 * DAY + HOUR - MINUTE, gone: 2 * DAY, purged: 0 },
+    { pass: 2 * MINUTE, now: 3 * DAY + HOUR + MINUTE, doubted: false, gone: 2 * DAY, purged: 2 * DAY },
+  ),
+  from(
+    'daemon-after-days',
+    { start: 3 * DAY, doubted: true, now: 3 * DAY, gone: 2 * DAY, purged: 0 },
+    { pass: HOUR + MINUTE, doubted: false, now: 3 * DAY + HOUR + MINUTE, gone: 2 * DAY, purged: 2 * DAY },
+  ),
+  from(
+    'daemon-ahead-for-an-hour',
+    { start: 10 * YEAR, pass: HOUR - MINUTE, doubted: true, gone: YEAR, purged: 0 },
+    { pass: 2 * MINUTE, doubted: false, gone: YEAR, purged: YEAR },
+  ),
+  from(
+    'daemon-behind-then-right',
+    { pass: 40 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
+    { start: -10 * YEAR, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
+    { pass: HOUR + MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+    { start: 41 * MINUTE, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
+    { pass: 59 * MINUTE, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
+    { pass: 30 * MINUTE, doubted: false, gone: 2 * HOUR, purged: 2 * HOUR },
+  ),
 ];
 
 /** All cases. `dst-end` and `dst-begin` span Europe's daylight-saving changes, which must have no effect. */

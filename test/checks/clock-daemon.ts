@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure, type Figures } from './check.ts';
 import { DAY, HOUR, MINUTE } from './clock-cases.ts';
+import { createSetClock } from './clocks.ts';
 import { makeFolder } from './folder.ts';
 import type { Performed } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
-import { createSetClock } from './set-clock.ts';
 
 const YEAR = 365 * DAY;
 /** How long the clock of a daemon is wrong. */

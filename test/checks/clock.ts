@@ -45,18 +45,8 @@ interface Minted {
   readonly ends: number;
 }
 
-/** A vault that a case closes and opens again. */
-interface Timed {
-  readonly perform: Perform;
-  readonly sweep: () => Promise<unknown>;
-  readonly notices: () => Promise<readonly string[]>;
-  readonly restart: () => Promise<void>;
-  /** Closes the vault as a command does, calls `set`, and opens it again. */
-  readonly start: (set: () => void) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-async function openTimed(file: string, times: Times): Promise<Timed> {
+/** Opens a vault that a case closes and opens again. */
+async function openTimed(file: string, times: Times) {
   let vault: Vault;
   async function open(): Promise<void> {
     vault = await openFileVault({ file, credential: CREDENTIAL, times });
@@ -70,7 +60,8 @@ async function openTimed(file: string, times: Times): Promise<Timed> {
       await vault.close();
       await open();
     },
-    start: async (set) => {
+    /** Closes the vault as a command does, calls `set`, and opens it again. */
+    start: async (set: () => void) => {
       await directClient(vault).close();
       set();
       await open();
@@ -85,50 +76,25 @@ async function rowsOf(file: string): Promise<number> {
   return Number(rows);
 }
 
-/** Counts the observations that differ from the expected ones. */
+/** Counts the observations, and those that differ from the expected ones. */
 function createTally() {
-  let observations = 0;
-  let resurrected = 0;
-  let lost = 0;
-  let outlived = 0;
+  const counts = { observations: 0, resurrected: 0, lost_or_purged: 0, outlived: 0 };
   const wrong: string[] = [];
   return {
-    sees(where: string, id: string, readable: boolean, expected: boolean): void {
-      observations++;
-      if (readable === expected) return;
-      if (readable) resurrected++;
-      else lost++;
-      wrong.push(`${where}: ${id} is ${readable ? 'there' : 'not there'}`);
-    },
-    counts(where: string, rows: number, expected: number): void {
-      observations++;
-      if (rows === expected) return;
-      if (rows < expected) lost++;
-      wrong.push(`${where}: ${rows} rows instead of ${expected}`);
-    },
-    dates(where: string, off: number): void {
-      observations++;
-      if (off !== 0) wrong.push(`${where}: a new record is ${off} ms off`);
-    },
-    lives(where: string, applications: number): void {
-      observations++;
-      outlived += applications;
-      if (applications > 0) wrong.push(`${where}: ${applications} expiring applications are older than a day`);
-    },
-    names(where: string, who: string, notices: readonly string[], doubted: boolean): void {
-      observations++;
-      if (notices.some((notice) => notice.includes('the clock is in doubt')) === doubted) return;
-      wrong.push(`${where}: ${who} ${doubted ? 'names no clock in doubt' : notices.join('; ')}`);
-    },
+    counts,
     wrong,
-    figures: (cases: number) => ({ cases, observations, resurrected, lost_or_purged: lost, outlived }),
+    /** Notes an observation, and a wrong one among those of its kind, too. */
+    note(isRight: boolean, what: string, kind?: Exclude<keyof typeof counts, 'observations'>): void {
+      counts.observations++;
+      if (isRight) return;
+      if (kind !== undefined) counts[kind]++;
+      wrong.push(what);
+    },
   };
 }
 
-type Tally = ReturnType<typeof createTally>;
-
 /** Creates an expiring application with the latest end that the vault allows, and one with the default end. */
-async function mint({ perform }: Timed, management: string, now: number): Promise<readonly string[]> {
+async function mint(perform: Perform, management: string, now: number): Promise<readonly string[]> {
   const bodies = [{}, { expires_at: new Date(now + DAY).toISOString() }];
   const made = bodies.map(async (more) => {
     const body = { name: 'minted', type: 'expiring', permissions: ['token:read'], ...more };
@@ -148,15 +114,23 @@ async function runCase(
   one: ClockCase,
   { key, management }: Keys,
   file: string,
-  tally: Tally,
+  { note }: ReturnType<typeof createTally>,
   believing: boolean,
 ): Promise<void> {
   const minted: Minted[] = [];
   const clock = settableTimes(one.start, believing);
   const timed = await openTimed(file, clock.times);
   const ids = Object.entries(LIFETIMES).map(([name, ms]) => ({ id: `${one.name}-${name}`, ms }));
-  const names = [...ids.map(({ id }) => id), `${one.name}-eternal`];
+  const tokens = [...ids.map(({ id }) => id), `${one.name}-eternal`];
   const before = await rowsOf(file);
+  const sees = (where: string, id: string, isThere: boolean, expected: boolean) => {
+    const what = `${where}: ${id} is ${isThere ? 'there' : 'not there'}`;
+    note(isThere === expected, what, isThere ? 'resurrected' : 'lost_or_purged');
+  };
+  const names = (where: string, notices: readonly string[], doubted: boolean) => {
+    const isNamed = notices.some((notice) => notice.includes('the clock is in doubt'));
+    note(isNamed === doubted, `${where} ${doubted ? 'names no clock in doubt' : notices.join('; ')}`);
+  };
   for (const { id, ms } of ids) {
     const expires_at = new Date(one.start + ms).toISOString();
     const { status, text } = await timed.perform(key, 'createToken', {
@@ -164,7 +138,7 @@ async function runCase(
     });
     if (status !== 201) throw new CheckFailure(`${id} was answered ${status} ${text}`);
   }
-  await timed.perform(key, 'createToken', { body: { type: 'token', id: names.at(-1), data: 'x' } });
+  await timed.perform(key, 'createToken', { body: { type: 'token', id: tokens.at(-1), data: 'x' } });
   try {
     for (const [index, step] of one.steps.entries()) {
       const { set, start: startAt, doubted } = step;
@@ -178,30 +152,35 @@ async function runCase(
       if (step.restart) await timed.restart();
       const where = `${one.name}, step ${index + 1}`;
       if (doubted !== undefined) {
-        tally.names(where, 'the vault', await timed.notices(), doubted);
+        names(`${where}: the vault`, await timed.notices(), doubted);
         const { notices } = await checkVaultFile({ file, credential: CREDENTIAL, times: clock.times });
-        tally.names(where, 'doctor', notices, doubted);
+        names(`${where}: doctor`, notices, doubted);
       }
       const list = await timed.perform(key, 'listTokens', { query: `size=100` });
       for (const { id, ms } of [...ids, { id: `${one.name}-eternal`, ms: Number.POSITIVE_INFINITY }]) {
         const expected = ms > step.gone;
         const { status } = await timed.perform(key, 'getToken', { id });
-        tally.sees(where, id, status === 200, expected);
-        tally.sees(`${where}, list`, id, list.text.includes(`"${id}"`), expected);
+        sees(where, id, status === 200, expected);
+        sees(`${where}, list`, id, list.text.includes(`"${id}"`), expected);
       }
       const fresh = await timed.perform(key, 'createToken', { body: { type: 'token', data: 'x' } });
       const created = Date.parse(String(fresh.body['created_at']));
       await timed.perform(key, 'deleteToken', { id: String(fresh.body['id']) });
-      if (step.now !== undefined) tally.dates(where, created - one.start - step.now);
+      const off = created - one.start - (step.now ?? 0);
+      if (step.now !== undefined) note(off === 0, `${where}: a new record is ${off} ms off`);
       const old = minted.filter(({ ends }) => clock.real() >= ends);
       const answers = old.map((each) => timed.perform(each.key, 'getApplicationByKey'));
-      tally.lives(where, (await Promise.all(answers)).filter(({ status }) => status !== 401).length);
-      for (const child of await mint(timed, management, created)) minted.push({ key: child, ends: clock.real() + DAY });
+      for (const { status } of await Promise.all(answers))
+        note(status === 401, `${where}: an expiring application is older than a day`, 'outlived');
+      for (const child of await mint(timed.perform, management, created))
+        minted.push({ key: child, ends: clock.real() + DAY });
       const purged = ids.filter(({ ms }) => ms <= step.purged).length;
-      tally.counts(where, await rowsOf(file), before + names.length - purged);
+      const [rows, expected] = [await rowsOf(file), before + tokens.length - purged];
+      const what = `${where}: ${rows} rows instead of ${expected}`;
+      note(rows === expected, what, rows < expected ? 'lost_or_purged' : undefined);
     }
   } finally {
-    for (const id of names) await timed.perform(key, 'deleteToken', { id });
+    for (const id of tokens) await timed.perform(key, 'deleteToken', { id });
     await timed.close();
   }
 }
@@ -219,9 +198,10 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
     const keys = { key: String(made.body['key']), management: String(application.key) };
     await runCase(one, keys, file, tally, believing);
   }
+  const figures = { cases: cases.length, ...tally.counts };
   const [first] = tally.wrong;
-  if (first !== undefined) throw new CheckFailure(`${first} (${tally.wrong.length} such)`, tally.figures(cases.length));
-  return tally.figures(cases.length);
+  if (first !== undefined) throw new CheckFailure(`${first} (${tally.wrong.length} such)`, figures);
+  return figures;
 }
 
 const run = async () => ({ ...(await runAll(CLOCK_CASES)), ...(await runDaemons()) });

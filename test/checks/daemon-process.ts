@@ -3,7 +3,6 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The built command line. */
 export const VAULT_BIN = fileURLToPath(new URL('../../dist/vault.cjs', import.meta.url));
 
 const MAX_START_MS = 30_000;
@@ -24,9 +23,7 @@ interface ServeOptions {
   readonly words: readonly string[];
   /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string | undefined;
-  /** Flags for Node. */
   readonly nodeFlags?: readonly string[];
-  /** Further variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** Returns the command that runs a command line, such as a recorder, a limiter or a terminal. */
   readonly wrap?: ((line: readonly string[]) => readonly string[]) | undefined;
@@ -34,19 +31,8 @@ interface ServeOptions {
   readonly output?: 'unread' | 'ignored';
 }
 
-/** A running daemon. Its disposal kills it. */
-export interface DaemonProcess extends AsyncDisposable {
-  readonly url: string;
-  /** The process id of the daemon, not of the command that runs it. */
-  readonly pid: number;
-  readonly ready: Ready;
-  readonly child: ChildProcess;
-  readonly ended: Promise<End>;
-  /** Returns what it has printed so far. */
-  told(): string;
-  /** Sends the signal to the daemon and waits for the whole process to end. Resolves to the exit code. */
-  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
-}
+/** A running daemon. Its disposal kills it. `pid` is that of the daemon, not of the command that runs it. */
+export type DaemonProcess = Awaited<ReturnType<typeof startServe>>;
 
 /** Starts `vault serve` and waits until it accepts requests. The daemon ends with this process at the latest. */
 export async function startServe({
@@ -57,13 +43,17 @@ export async function startServe({
   env = {},
   wrap = (line) => line,
   output,
-}: ServeOptions): Promise<DaemonProcess> {
+}: ServeOptions) {
   rmSync(readyFile, { force: true });
   const port = words.includes('--socket') || words.includes('--port') ? [] : ['--port', '0'];
   const line = [process.execPath, ...nodeFlags, bin, 'serve', ...port, '--ready-file', readyFile, ...words];
   const [program = '', ...args] = wrap(line);
   const pipe = output === 'ignored' ? 'ignore' : 'pipe';
-  const child = spawn(program, args, { env: { ...ENVIRONMENT, ...env }, stdio: ['ignore', pipe, pipe], cwd: '/' });
+  const child: ChildProcess = spawn(program, args, {
+    env: { ...ENVIRONMENT, ...env },
+    stdio: ['ignore', pipe, pipe],
+    cwd: '/',
+  });
   let told = '';
   for (const stream of output === undefined ? [child.stdout, child.stderr] : []) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -77,7 +67,8 @@ export async function startServe({
   const kill = () => send(pid, 'SIGKILL');
   process.once('exit', kill);
   void ended.then(() => process.removeListener('exit', kill));
-  const stop: DaemonProcess['stop'] = async (signal) => {
+  /** Sends the signal to the daemon and waits for the whole process to end. Resolves to the exit code. */
+  const stop = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
     send(pid, signal);
     const timer = setTimeout(kill, MAX_STOP_MS);
@@ -96,10 +87,16 @@ interface DaemonOptions extends Pick<ServeOptions, 'readyFile' | 'bin' | 'wrap'>
   readonly logFile?: string;
 }
 
-/** Starts a daemon on a file. */
 export function startDaemon({ file, flags = [], logFile, ...options }: DaemonOptions): Promise<DaemonProcess> {
   const log = logFile === undefined ? ['--log', 'false'] : ['--log-file', logFile];
   return startServe({ ...options, words: ['--file', file, ...log, ...flags] });
+}
+
+/** Calls a path of a daemon with this key: a GET, or a POST of the body. Resolves to the status and the JSON. */
+export async function ask(url: string, key: string, path: string, body?: object) {
+  const headers = { 'SVC-API-KEY': key, 'Content-Type': 'application/json' };
+  const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
+  return { status: reply.status, body: (await reply.json()) as Readonly<Record<string, unknown>> };
 }
 
 /** The members of a ready file that checks use. */

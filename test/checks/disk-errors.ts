@@ -4,13 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure } from './check.ts';
-import { startDaemon } from './daemon-process.ts';
+import { ask, startDaemon } from './daemon-process.ts';
 import { makeFolder } from './folder.ts';
 import { assertStrace } from './io-faults-strace.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { makeVaultFile } from './vault-file.ts';
 
-/** The report of a disk error, as the built product has it. */
 const REPORTED = builtText('EIO:"disk_error"');
 
 interface DiskFault {
@@ -57,26 +56,13 @@ async function failDisk(name: string, fault: DiskFault, bin?: string): Promise<s
     logFile: log,
     bin,
   });
-  const { url, pid } = daemon;
-  const call = async (path: string, body?: object) => {
-    const headers = { 'SVC-API-KEY': vault.everything, 'Content-Type': 'application/json' };
-    const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
-    return { status: reply.status, body: (await reply.json()) as { readonly type?: string; readonly detail?: string } };
-  };
+  const call = (path: string, body?: object) => ask(daemon.url, vault.everything, path, body);
   const create = (id: string) => call('/tokens', { id, type: 'token', data: id });
   if ((await create('before')).status !== 201) return 'the disk fails too early';
   const onLog = fault.isLogOnly ? ['-P', `${vault.file}-wal`] : [];
   const inject = ['-e', `trace=${fault.calls}`, '-e', `inject=${fault.calls}:error=${fault.errno}`];
-  const strace = spawn('strace', [
-    '-f',
-    '-qq',
-    '-o',
-    join(elsewhere.path, 'strace'),
-    ...onLog,
-    ...inject,
-    '-p',
-    String(pid),
-  ]);
+  const words = ['-f', '-qq', '-o', join(elsewhere.path, 'strace'), ...onLog, ...inject];
+  const strace = spawn('strace', [...words, '-p', String(daemon.pid)]);
   const ended = once(strace, 'exit');
   let failed = await create('during-0');
   for (let at = 1; failed.status === 201 && at < MAX_WAIT_MS / 20; at += 1) {
@@ -87,13 +73,13 @@ async function failDisk(name: string, fault: DiskFault, bin?: string): Promise<s
   strace.kill('SIGINT');
   await ended;
   const problem = `urn:token-vault:problem:${fault.code}`;
-  if (failed.status !== fault.status || failed.body.type !== problem) {
-    return `${name}: a create is answered ${failed.status} ${failed.body.type}`;
+  if (failed.status !== fault.status || failed.body['type'] !== problem) {
+    return `${name}: a create is answered ${failed.status} ${failed.body['type']}`;
   }
   if (read.status !== 200) return `${name}: a read is answered ${read.status}`;
   if (ready.status !== fault.ready) return `${name}: /readyz is answered ${ready.status}`;
-  if (fault.ready === 503 && !/^Writes fail since \d{4}-.*Z\.$/.test(ready.body.detail ?? '')) {
-    return `${name}: /readyz says ${ready.body.detail}`;
+  if (fault.ready === 503 && !/^Writes fail since \d{4}-.*Z\.$/.test(String(ready.body['detail']))) {
+    return `${name}: /readyz says ${ready.body['detail']}`;
   }
   const probe = fault.errno === 'ENOSPC' && fault.calls === ALL ? undefined : fault.isLogOnly ? 'passed' : fault.errno;
   const lines = readFileSync(log, 'utf8').trim().split('\n');

@@ -6,7 +6,6 @@ interface Entry {
   sent?: State;
   acknowledged?: State;
   touched: boolean;
-  /** The batch that creates the token. */
   batch?: Batch;
 }
 
@@ -19,41 +18,13 @@ interface Batch {
 /** The token that a read returned, or undefined when it was not found. */
 type Found = { readonly data: unknown; readonly metadata: unknown } | undefined;
 
-/** Records what was sent to the vault and what it acknowledged, and compares reads with that. */
-export interface ExpectedState {
-  /** Returns a number that no earlier write used. */
-  nextVersion(): number;
-  sends(id: string, state: State): void;
-  /** Records that one call was sent that creates these tokens. */
-  sendsBatch(ids: readonly string[], state: State): void;
-  acknowledges(id: string, state: State): void;
-  /** Records one acknowledgement for all tokens of a batch. */
-  acknowledgesBatch(ids: readonly string[], state: State): void;
-  /** Records that the vault refused the last write, which therefore must not happen. */
-  refuses(id: string): void;
-  /**
-   * Checks that a token is complete and in the state that was last acknowledged or last sent, and that an
-   * unacknowledged batch exists as a whole or not at all.
-   */
-  finds(id: string, found: Found): void;
-  /** Returns the tokens that were written since the last call. */
-  touched(): readonly string[];
-  all(): readonly string[];
-  violations(): readonly string[];
-  figures(): {
-    readonly acknowledged: number;
-    readonly tokens: number;
-    readonly lost: number;
-    readonly undone: number;
-    readonly half: number;
-    readonly batches: number;
-    /** Batches that were sent and not acknowledged, but made. */
-    readonly unanswered_batches: number;
-  };
-}
+export type ExpectedState = ReturnType<typeof createExpectedState>;
 
-/** Creates an empty expected state. `trusting` counts a write as acknowledged when it is sent. */
-export function createExpectedState(trusting: boolean): ExpectedState {
+/**
+ * Records what was sent to the vault and what it acknowledged, and compares reads with that. `trusting` counts a write as
+ * acknowledged when it is sent.
+ */
+export function createExpectedState(trusting: boolean) {
   const entries = new Map<string, Entry>();
   const violations: string[] = [];
   let versions = 0;
@@ -69,51 +40,49 @@ export function createExpectedState(trusting: boolean): ExpectedState {
     return fresh;
   }
 
-  function acknowledges(id: string, state: State): void {
-    const entry = entryOf(id);
-    entry.acknowledged = state;
-    entry.touched = true;
-  }
-
   function violates(kind: keyof typeof counts, id: string, found: State | 'half'): void {
     counts[kind]++;
     const { sent, acknowledged: told } = entryOf(id);
     violations.push(`${kind}: ${id} is ${found}, acknowledged ${told}, sent ${sent}`);
   }
 
+  function confirms(ids: readonly string[], state: State): void {
+    acknowledged++;
+    for (const id of ids) Object.assign(entryOf(id), { acknowledged: state, touched: true });
+  }
+
   function sends(id: string, state: State, batch?: Batch): void {
-    const entry = entryOf(id);
-    entry.sent = state;
-    entry.touched = true;
-    if (batch) entry.batch = batch;
+    Object.assign(entryOf(id), { sent: state, touched: true, ...(batch && { batch }) });
     if (trusting) confirms([id], state);
   }
 
-  function confirms(ids: readonly string[], state: State): void {
-    acknowledged++;
-    for (const id of ids) acknowledges(id, state);
-  }
-
   return {
+    /** Returns a number that no earlier write used. */
     nextVersion: () => ++versions,
-    sends: (id, state) => sends(id, state),
-    sendsBatch: (ids, state) => {
+    sends: (id: string, state: State) => sends(id, state),
+    /** Records that one call was sent that creates these tokens. */
+    sendsBatch(ids: readonly string[], state: State): void {
       const batch: Batch = {};
       batches.push(batch);
       for (const id of ids) sends(id, state, batch);
     },
-    acknowledges: (id, state) => {
+    acknowledges(id: string, state: State): void {
       if (!trusting) confirms([id], state);
     },
-    acknowledgesBatch: (ids, state) => {
+    acknowledgesBatch(ids: readonly string[], state: State): void {
       if (!trusting) confirms(ids, state);
     },
-    refuses: (id) => {
+    /** Records that the vault refused the last write, which therefore must not happen. */
+    refuses(id: string): void {
       const entry = entryOf(id);
       if (entry.acknowledged === undefined) delete entry.sent;
       else entry.sent = entry.acknowledged;
     },
-    finds: (id, found) => {
+    /**
+     * Checks that a token is complete and in the state that was last acknowledged or last sent, and that an
+     * unacknowledged batch exists as a whole or not at all.
+     */
+    finds(id: string, found: Found) {
       const entry = entryOf(id);
       const state = stateOf(found);
       if (state === 'half') return violates('half', id, state);
@@ -128,21 +97,22 @@ export function createExpectedState(trusting: boolean): ExpectedState {
       }
       if (trusting && !absent && state !== entry.acknowledged) return violates('lost', id, state);
       // The read shows whether the last write happened, and that must not change later.
-      if (!absent) entry.acknowledged = state;
-      if (!absent) entry.sent = state;
+      if (!absent) Object.assign(entry, { acknowledged: state, sent: state });
     },
-    touched: () => {
+    /** Returns the tokens that were written since the last call. */
+    touched(): readonly string[] {
       const ids = [...entries].filter(([, entry]) => entry.touched).map(([id]) => id);
       for (const entry of entries.values()) entry.touched = false;
       return ids;
     },
-    all: () => [...entries.keys()],
-    violations: () => violations,
+    all: (): readonly string[] => [...entries.keys()],
+    violations: (): readonly string[] => violations,
     figures: () => ({
       acknowledged,
       tokens: entries.size,
       ...counts,
       batches: batches.length,
+      /** Batches that were sent and not acknowledged, but made. */
       unanswered_batches: batches.filter(({ isMade }) => isMade === true).length,
     }),
   };

@@ -29,7 +29,6 @@ const COMPANION = /-(wal|shm)$/;
 /** Runs writes and commands on a vault on a small disk, and tracks the expected tokens. */
 function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () => number) {
   const expected = createExpectedState(false);
-  /** The tokens of each writer. */
   const owned = Array.from({ length: WRITERS }, (): string[] => []);
   const counts = { acknowledged: 0, refused: 0, reads: 0, cli_runs: 0 };
   let daemon: DaemonProcess | undefined;
@@ -45,7 +44,6 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     return reply;
   };
 
-  /** Runs a command and checks its exit code and, when given, its stderr. */
   async function expectCli(args: readonly string[], exitCode: number, stderr?: string): Promise<void> {
     const [program = '', ...words] = [...disk.wrapper, process.execPath, VAULT_BIN, ...args];
     const env = { ...ENVIRONMENT, VAULT_API_KEY: everything };

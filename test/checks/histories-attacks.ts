@@ -60,7 +60,6 @@ function oftenLinked(altered: VaultRows, draw: Draw): VaultRows {
 /** Draws one of the rows, or returns undefined without any. */
 const oneOf = <T>(draw: Draw, rows: readonly T[]) => (rows.length === 0 ? undefined : draw.one(rows));
 
-/** Returns the records of a copy that differ from those of now. */
 const changed = (copy: VaultRows, now: VaultRows) =>
   all(copy).filter(({ key, text }) => now.records.get(key)?.text !== text);
 
@@ -120,14 +119,9 @@ const NAMED: Readonly<Record<string, Attack>> = {
     return row && withRecords(now, without(all(now), row));
   },
   'row moved': (now, _copies, draw) => {
-    const row = oneOf(
-      draw,
-      all(now).filter(({ columns }) => 'tenant' in columns),
-    );
-    const to = oneOf(
-      draw,
-      all(now).filter(({ table }) => table === 'tenant'),
-    );
+    const rows = all(now).filter(({ columns }) => 'tenant' in columns);
+    const tenants = rows.filter(({ table }) => table === 'tenant');
+    const [row, to] = [oneOf(draw, rows), oneOf(draw, tenants)];
     if (row === undefined || to === undefined) return undefined;
     const { tenant } = to.columns;
     const key = `${kindOf(row.key)} ${tenant} ${row.key.split(' ').slice(2).join(' ')}`;
@@ -147,12 +141,8 @@ const NAMED: Readonly<Record<string, Attack>> = {
   'end and records cut': (now, copies, draw) => {
     const copy = draw.one(copies);
     const positions = new Set(copy.audit.map(({ key }) => key));
-    const cut = draw.chance(0.5)
-      ? copy
-      : withAudit(
-          now,
-          now.audit.filter(({ key }) => positions.has(key)),
-        );
+    const common = now.audit.filter(({ key }) => positions.has(key));
+    const cut = draw.chance(0.5) ? copy : withAudit(now, common);
     const kept = all(copy).filter(() => !draw.chance(0.03));
     return withRecords(cut, kept);
   },
@@ -191,10 +181,8 @@ const NAMED: Readonly<Record<string, Attack>> = {
     return withAudit(now, [...old.slice(0, 1 + draw.below(3)), ...now.audit]);
   },
   'index rows removed': (now, _copies, draw) => {
-    const row = oneOf(
-      draw,
-      now.audit.filter(({ parts }) => parts.length > 0),
-    );
+    const indexed = now.audit.filter(({ parts }) => parts.length > 0);
+    const row = oneOf(draw, indexed);
     return row && withAudit(now, [{ ...row, parts: [] }, ...now.audit]);
   },
 };
@@ -206,7 +194,6 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   'new row removed': 3,
 };
 
-/** The attacks, each with its weight. */
 export const ATTACKS = Object.entries(NAMED).map((named) => [named, WEIGHTS[named[0]] ?? 1] as const);
 
 /**

@@ -9,7 +9,6 @@ import { EVERYTHING, paramsOf } from './perform.ts';
 
 const HOUR = 3_600_000;
 
-/** A tenant as its caller knows it. */
 export interface CallingTenant {
   readonly id: string;
   /** The API keys in use; absent when one must be made first. */
@@ -27,7 +26,6 @@ export interface Target {
   readonly id: string;
 }
 
-/** A vault and its callers. */
 export interface Caller {
   /** The record of most calls on records of its kind. */
   readonly target: Target | undefined;
@@ -89,7 +87,6 @@ async function asHolder({ location, clock }: Caller, work: (admin: VaultAdmin) =
   }
 }
 
-/** Returns an archive in memory. */
 export function memoryArchive(): ArchiveFile {
   let text: string | undefined;
   return {
@@ -146,7 +143,6 @@ function recordOf(caller: Caller, draw: Draw, kind: 'token' | 'application') {
 const named = (draw: Draw) => ({ name: `name ${draw.below(1_000_000)}` });
 const iso = (instant: number) => new Date(instant).toISOString();
 
-/** The actions of a vault, each with its weight. */
 export const ACTIONS: readonly (readonly [[name: string, action: Action], weight: number])[] = [
   [['create token', createToken], 8],
   [['update token', (caller, draw) => onToken(caller, draw, 'updateToken', { data: `data ${draw.below(1e9)}` })], 8],
@@ -179,7 +175,6 @@ export const ACTIONS: readonly (readonly [[name: string, action: Action], weight
   [['reset', reset], 1],
 ];
 
-/** Returns the actions that change records of the target's kind. */
 export const actionsOn = ({ kind }: Target) =>
   ACTIONS.filter(([[name]]) => /^(?:update|delete) /.test(name) && name.endsWith(kind));
 

@@ -2,52 +2,41 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CheckFailure } from './check.ts';
 import type { HistoryLocations } from './histories-location.ts';
-import { copySources, type SourceGuard } from './mutants-run.ts';
+import { copySources, guard, type SourceGuard } from './mutants-run.ts';
 
 const COMPARE = 'src/history/compare-records.ts';
 
 /** Guards of doctor. Without each of them, it must miss an attack. */
 const GUARDS: readonly SourceGuard[] = [
-  {
-    name: 'sums of tokens',
-    file: COMPARE,
-    from: 'is.tokens !== logged.tokens',
-    to: 'is.tokens === -1n',
-  },
-  {
-    name: 'sums of tenants, their keys and applications',
-    file: COMPARE,
-    from: 'is.authority !== logged.authority',
-    to: 'is.authority === -1n',
-  },
-  {
-    name: 'the header',
-    file: COMPARE,
-    from: 'known.header !== headerMark(scan.mac)',
-    to: 'known.header === headerMark(new Uint8Array())',
-  },
+  guard('sums of tokens', COMPARE, 'is.tokens !== logged.tokens', 'is.tokens === -1n'),
+  guard(
+    'sums of tenants, their keys and applications',
+    COMPARE,
+    'is.authority !== logged.authority',
+    'is.authority === -1n',
+  ),
+  guard(
+    'the header',
+    COMPARE,
+    'known.header !== headerMark(scan.mac)',
+    'known.header === headerMark(new Uint8Array())',
+  ),
 ];
 
-/** Guards against rarer attacks. */
 const RARE_GUARDS: readonly SourceGuard[] = [
-  {
-    name: 'tombstones in the sums',
-    file: 'src/keyring/keyring.ts',
-    from: '      records.reset();',
-    to: "      if (table === 'tombstone') return 0n;\n      records.reset();",
-  },
-  {
-    name: 'the witnesses',
-    file: 'src/core/audit/walk-audit.ts',
-    from: 'if (sequence >= row.sequence) return false;',
-    to: 'return true;',
-  },
-  {
-    name: 'sums in which equal changes do not cancel each other out',
-    file: 'src/core/audit/record-digest.ts',
-    from: 'return BigInt.asUintN(BITS, a + b);',
-    to: 'return BigInt.asUintN(BITS, a < 0n ? -a : a) ^ BigInt.asUintN(BITS, b < 0n ? -b : b);',
-  },
+  guard(
+    'tombstones in the sums',
+    'src/keyring/keyring.ts',
+    '      records.reset();',
+    "      if (table === 'tombstone') return 0n;\n      records.reset();",
+  ),
+  guard('the witnesses', 'src/core/audit/walk-audit.ts', 'if (sequence >= row.sequence) return false;', 'return true;'),
+  guard(
+    'sums in which equal changes do not cancel each other out',
+    'src/core/audit/record-digest.ts',
+    'return BigInt.asUintN(BITS, a + b);',
+    'return BigInt.asUintN(BITS, a < 0n ? -a : a) ^ BigInt.asUintN(BITS, b < 0n ? -b : b);',
+  ),
 ];
 
 export const ALL_GUARDS = [...GUARDS, ...RARE_GUARDS];
@@ -58,7 +47,6 @@ interface ControlOptions {
   /** The maximum number of histories up to the first miss. */
   readonly limit: number;
   readonly guards?: readonly SourceGuard[];
-  /** Resolves to the locations of the copy, from the function that loads a module of its checks. */
   locations(load: <Module>(name: string) => Promise<Module>): Promise<HistoryLocations>;
 }
 
@@ -68,15 +56,15 @@ interface ControlOptions {
  */
 export async function removeHistoryGuards({ guards = GUARDS, ...options }: ControlOptions): Promise<void> {
   const found: string[] = [];
-  for (const guard of guards) {
+  for (const removed of guards) {
     using copy = copySources();
-    copy.removeGuard(guard);
+    copy.removeGuard(removed);
     const after = await historiesUntilMiss(copy.folder, options);
     if (after === undefined) {
-      process.stderr.write(`histories: without ${guard.name}, doctor misses nothing\n`);
+      process.stderr.write(`histories: without ${removed.name}, doctor misses nothing\n`);
       return;
     }
-    found.push(`without ${guard.name}: missed in history ${after}`);
+    found.push(`without ${removed.name}: missed in history ${after}`);
   }
   throw new CheckFailure(found.join('; '));
 }

@@ -10,9 +10,7 @@ import { makeMemoryFolder } from './folder.ts';
 import { type Columns, groupRows, spreadRows, type Tables, type VaultRows } from './histories-rows.ts';
 import { COUNTERS, TABLES } from './put-back.ts';
 
-/** The vault of one history. */
 export interface HistoryLocation {
-  /** Opens it for the holder of its key. */
   readonly holder: KeyHolderOptions;
   open(settings: VaultSettings): Promise<Vault>;
   /** Removes all tokens of a tenant. Absent if the location cannot. */

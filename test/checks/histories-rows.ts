@@ -1,12 +1,10 @@
 /** The columns of a row. Bytes are `\x` and hex, as in the JSON of PostgreSQL. */
 export type Columns = Readonly<Record<string, unknown>>;
 
-/** The rows of all tables, by table. */
 export type Tables = Readonly<Record<string, readonly Columns[]>>;
 
 /** A record of the vault, or an entry of its audit, with the index rows that belong to it. */
 export interface VaultRow {
-  /** The table that holds it. */
   readonly table: string;
   /** Names the record in all of its states, or the position of the entry. */
   readonly key: string;

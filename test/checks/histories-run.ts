@@ -1,10 +1,11 @@
+import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import type { Times } from '../../src/vault/clock/system-clock.ts';
+import type { KeyHolderOptions } from '../../src/vault/key-holder.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { acceptAll } from './histories-accept.ts';
 import { ATTACKS, doneAgain, undone } from './histories-attacks.ts';
 import { ACTIONS, actionsOn, type CallingTenant, prune, type Target } from './histories-calls.ts';
-import { isBeyondPromise } from './histories-limits.ts';
 import type { HistoryLocation, HistoryLocations } from './histories-location.ts';
 import type { VaultRows } from './histories-rows.ts';
 import { createShadow, type Judgement } from './histories-shadow.ts';
@@ -15,7 +16,6 @@ const MORE_STEPS = 18;
 /** The share of attacks among the steps, up to the maximum number of attacks of a history. */
 const ATTACK_RATE = 0.15;
 const MAX_ATTACKS: readonly number[] = [0, 1, 1, 2, 3];
-/** Returns the seed of the choices of a step. */
 const seedOf = (seed: number, step: number) => Math.imul(seed, 0x9e3779b1) + Math.imul(step, 0x85ebca6b);
 
 /**
@@ -44,7 +44,6 @@ export interface HistoryResult {
 /** Whether a verdict fails the check, and ends its history. */
 export const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'false';
 
-/** Returns the verdict on a vault that doctor accepts. */
 function acceptedAs(oracle: Judgement, now: VaultRows): Verdict {
   if (oracle.is !== 'broken') return oracle.is;
   return isBeyondPromise(oracle, now) ? 'beyond' : 'missed';
@@ -205,7 +204,6 @@ const uuidOf = (text: unknown) =>
 
 const tenantsOf = ({ records }: VaultRows) => [...records.values()].filter(({ table }) => table === 'tenant');
 
-/** Returns the number of the tenant with this id, if it is one. */
 function numberOf(rows: VaultRows, id: unknown): string | undefined {
   const found = tenantsOf(rows).find(({ columns }) => typeof id === 'string' && uuidOf(columns['id']) === id);
   return found && String(found.columns['tenant']);
@@ -239,4 +237,57 @@ export async function shorten(
     shortest = result ?? shortest;
   }
   return shortest;
+}
+
+/**
+ * Returns whether SECURITY.md documents that `vault doctor` accepts the damage without an anchor and archives. The
+ * oracle itself accepts an older state of the whole vault.
+ */
+function isBeyondPromise({ isUnwitnessed, changes, records }: Judgement, now: VaultRows): boolean {
+  // The deletion of a tenant forgets what contradicted its tokens.
+  const isForgotten = ({ key }: { readonly key: string }) => {
+    const [kind = '', tenant] = key.split(' ');
+    return ['token', 'tombstone'].includes(kind) && !now.records.has(`tenant ${tenant}`);
+  };
+  // An entry that no later one names can vanish, as the end of the audit can.
+  return isUnwitnessed === true || (records.length === 0 && changes.length > 0 && changes.every(isForgotten));
+}
+
+/** The codes of errors for damage that no acceptance mends: of the log, the header or the tables. */
+const DAMAGE = ['integrity_failure', 'damaged', 'store_missing'];
+
+const codeOf = (error: unknown) => String((error as { readonly code?: unknown }).code);
+
+/** Accepts a tenant if it differs. Resolves to the code of the error, `accepted` or `match`. */
+async function acceptOne(holder: KeyHolderOptions, id: string): Promise<string> {
+  const admin = await openVaultAdmin(holder);
+  try {
+    await (await admin.compareTenant(id)).accept();
+    return 'accepted';
+  } catch (error) {
+    return codeOf(error) === 'conflict' ? 'match' : codeOf(error);
+  } finally {
+    await admin.close();
+  }
+}
+
+/**
+ * Accepts every tenant that differs, and compares it again. Resolves to a sentence about the first one that still differs
+ * or is closed, or to undefined. Skips a vault with damage that no acceptance mends.
+ */
+async function acceptAll(
+  holder: KeyHolderOptions,
+  times: Times,
+  ids: ReadonlySet<string>,
+): Promise<string | undefined> {
+  for (const id of ids) {
+    const is = await acceptOne(holder, id).catch(codeOf);
+    if (DAMAGE.includes(is)) return undefined;
+    if (!['accepted', 'match', 'not_found'].includes(is)) return `tenant ${id} cannot be accepted: ${is}`;
+    if (is !== 'accepted') continue;
+    const again = await acceptOne(holder, id).catch(codeOf);
+    if (!['match', 'not_found'].includes(again)) return `tenant ${id} after its acceptance: ${again}`;
+  }
+  const { notices } = await checkVaultFile({ ...holder, times });
+  return notices.find((notice) => /^every call of tenant/.test(notice));
 }

@@ -54,7 +54,6 @@ async function runHistories(locations: HistoryLocations, seed: number, count: nu
   return figures;
 }
 
-/** Runs histories in locations that it removes afterwards. */
 export async function runHistoriesIn(create: () => Promise<HistoryLocations>, seed: number, count: number) {
   const locations = await create();
   try {

@@ -1,30 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { chromium, type Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
 import { CHROMIUM } from '../console/require-chromium.ts';
+import type { Outcome } from './hosts-network.ts';
 import { PORTS } from './hosts-proxies.ts';
 
 /** The port of a page of somebody else on the same host. */
 const OTHER_PORT = 9005;
 const { relay } = PORTS;
 
-interface Result {
-  readonly what: string;
-  readonly wanted: string;
-  readonly got: string;
-}
-
-/** Resolves to the status and the `Origin` of the next request of the page for a session. */
-async function sessionOf(page: Page, act: () => Promise<unknown>): Promise<string> {
-  const arrived = page.waitForResponse((response) => response.url().endsWith('/ui/session'), { timeout: 10_000 });
-  await act();
-  const response = await arrived;
-  const { origin } = await response.request().allHeaders();
-  return `${response.status()} ${origin}`;
-}
-
 /** Opens the console in Chromium behind other ports, and attacks it from pages of others. */
-export async function askBrowser(code: string): Promise<readonly Result[]> {
+export async function askBrowser(code: string): Promise<readonly Outcome[]> {
   // A form may go to any site, and Chromium lets no page of another site fetch from this machine.
   const page = `<!doctype html><form method="post" enctype="text/plain" action="http://localhost:${relay}/ui/session">
     </form><script>document.forms[0].submit()</script>`;
@@ -35,14 +21,16 @@ export async function askBrowser(code: string): Promise<readonly Result[]> {
     args: ['--no-sandbox', '--host-resolver-rules=MAP *.test 127.0.0.1'],
   });
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
-  const open = async (origin: string) => {
+  /** Resolves to the status and the `Origin` of the request for a session that a page makes. */
+  const attack = async (url: string) => {
     const opened = await context.newPage();
-    return sessionOf(opened, () => opened.goto(`${origin}/ui/#code=${code}`));
+    const arrived = opened.waitForResponse((response) => response.url().endsWith('/ui/session'), { timeout: 10_000 });
+    await opened.goto(url);
+    const response = await arrived;
+    const { origin } = await response.request().allHeaders();
+    return `${response.status()} ${origin}`;
   };
-  const attack = async (origin: string) => {
-    const opened = await context.newPage();
-    return sessionOf(opened, () => opened.goto(origin));
-  };
+  const open = (origin: string) => attack(`${origin}/ui/#code=${code}`);
   const [published, behindTls] = [`http://localhost:${relay}`, 'https://vault.test'];
   const [port, site] = [`http://localhost:${OTHER_PORT}`, `http://evil.test:${OTHER_PORT}`];
   try {

@@ -15,14 +15,12 @@ export interface Shown {
   readonly code: string;
 }
 
-/** A request and its expected outcome: the status, and for some the body. */
 export interface HostCase {
   readonly what: string;
   readonly wanted: string;
   readonly ask: (shown: Shown) => Promise<string>;
 }
 
-/** Resolves to the status and, with `body`, the body of a request by curl. */
 async function curl({ privateKey }: Shown, url: string, flags: readonly string[], body: boolean): Promise<string> {
   const words = ['-sk', '--max-time', '5', '-H', `SVC-API-KEY: ${privateKey}`, '-o', body ? '-' : '/dev/null'];
   const { stdout } = await execute('curl', [...words, '-w', '%{stderr}', ...flags, '-w', '\n%{http_code}', url]).catch(
@@ -53,7 +51,6 @@ function byBytes(what: string, wanted: string, head: string): HostCase {
   return { what, wanted, ask };
 }
 
-/** Opens a session of the console as a page of `origin` does, at `url`. */
 const asPage = (what: string, wanted: string, url: string, origin: string, ...flags: readonly string[]): HostCase => ({
   what: `the console, ${what}`,
   wanted,

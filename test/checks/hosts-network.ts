@@ -1,16 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ENVIRONMENT, startServe } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { askBrowser } from './hosts-browser.ts';
 import { HOST_CASES } from './hosts-cases.ts';
 import { PORTS, startProxies } from './hosts-proxies.ts';
 
 const execute = promisify(execFile);
 
-/** The wanted and the actual outcome of a case. */
 export interface Outcome {
   readonly what: string;
   readonly wanted: string;
@@ -49,8 +47,7 @@ async function startOn(bin: string, folder: string, host: string, port: number, 
  * outcomes.
  */
 async function runCases(bin: string, withBrowser: boolean): Promise<readonly Outcome[]> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'vault-check-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const { path: folder } = makeFolder();
   const names = ['--host-name', 'vault.test', '*.example.test', '--metrics', `127.0.0.1:${PORTS.metrics}`];
   const [served, other, stopProxies] = await Promise.all([
     startOn(bin, folder, '::', PORTS.daemon, names),

@@ -1,16 +1,17 @@
-import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { FAULTS } from '../../src/contract/faults.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { VAULT_BIN } from './daemon-process.ts';
+import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { assertStrace, type Ended, failCall, recordCalls, type SystemCall, type Traced } from './io-faults-strace.ts';
-import { type IoFaultVault, makeIoFaultVault, tokensOf } from './io-faults-vault.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
+import { makeVaultFile, type OpenOptions, readTokens, type VaultFile, withVault } from './vault-file.ts';
 
-/** The commit, as the built product has it. */
 const COMMITS = builtText('{this.#statements.commit().run()}');
 
 /** The commands to run on the vault of `makeIoFaultVault`. */
@@ -21,17 +22,45 @@ const COMMANDS = {
 } as const;
 type CommandName = keyof typeof COMMANDS;
 
-/** The number of failed calls per command in a quick run. */
 const SAMPLE = 8;
 const WIDTH = 2;
 const EXITS: ReadonlySet<number> = new Set(Object.values(FAULTS).map(({ exit }) => exit));
+
+const TOKENS = 6;
+
+/** A vault with the snapshot `before`. Tokens were changed, removed and added after it. */
+type IoFaultVault = Awaited<ReturnType<typeof makeIoFaultVault>>;
+
+async function makeIoFaultVault(folder: string) {
+  const vault = await makeVaultFile(folder);
+  const { file, everything } = vault;
+  const body = (id: string) => ({ id, type: 'token', data: { of: id }, metadata: { of: id } });
+  await withVault(vault, async (perform) => {
+    for (let n = 0; n < TOKENS; n += 1) await perform(everything, 'createToken', { body: body(`token-${n}`) });
+  });
+  // The file that `vault serve --dev` creates.
+  writeFileSync(`${file}.dev.json`, '{}');
+  const save = [VAULT_BIN, 'dev', 'snapshot', 'save', 'before', '--file', file];
+  await promisify(execFile)(process.execPath, save, { env: ENVIRONMENT });
+  await withVault(vault, async (perform) => {
+    await perform(everything, 'updateToken', { id: 'token-0', body: { data: { of: 'after' } } });
+    await perform(everything, 'deleteToken', { id: 'token-1' });
+    await perform(everything, 'createToken', { body: body('token-late') });
+  });
+  return { ...vault, folder, files: readdirSync(folder), tokens: await tokensOf(vault) };
+}
+
+/** Returns all tokens with their contents as one text. Rejects when the vault does not open. */
+async function tokensOf({ everything, ...vault }: OpenOptions & Pick<VaultFile, 'everything'>): Promise<string> {
+  const tokens = await withVault(vault, (perform) => readTokens(perform, everything));
+  return JSON.stringify([...tokens].map(([id, { data, metadata }]) => [id, data, metadata]).sort());
+}
 
 interface Place {
   readonly file: string;
   readonly traced: Traced;
 }
 
-/** Copies the vault to a folder of its own and prepares the command on the copy. */
 function place(vault: IoFaultVault, name: CommandName, folder: string, bin: string): Place {
   rmSync(folder, { recursive: true, force: true });
   cpSync(vault.folder, folder, { recursive: true });

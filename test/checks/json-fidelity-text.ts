@@ -9,44 +9,12 @@ const NUMBERS = [
   ...['9007199254740993', '-9007199254740993', '18446744073709551616', '12345678901234567890.123456789', '1e0', '0e0'],
   ...['3.141592653589793238462643383279', '4.9e-324', '1.7976931348623157e308', '2e308', '0.30000000000000004'],
 ];
-const NAMES = [
-  '__proto__',
-  'constructor',
-  'toString',
-  'hasOwnProperty',
-  '',
-  ' ',
-  'a',
-  'A',
-  '1',
-  '10',
-  '2',
-  'data',
-  'é',
-  'e\u0301',
-];
+const NAMES = [...'__proto__ constructor toString hasOwnProperty a A 1 10 2 data é e\u0301'.split(' '), '', ' '];
 /** String pieces in JSON notation, without the quotes. */
 const PIECES = [
-  ...[
-    'a',
-    'Z',
-    '0',
-    ' ',
-    '{{ data }}',
-    '{% if %}',
-    '\\"',
-    '\\\\',
-    '\\/',
-    '/',
-    '\\b',
-    '\\f',
-    '\\n',
-    '\\r',
-    '\\t',
-    '\\u0000',
-  ],
-  ...['\\u001f', '\u007f', '\\u007F', 'é', '\\u00e9', '\u2028', '\\u2029', '\ufeff', '\\uFFFF', '💳', '\\ud83d\\udcb3'],
-  ...['\\ud800', '\\uDFFF', '\\udcb3\\ud83d', 'key_', "'", '<', '漢字', '\u202e', '\\u0041'],
+  ...['a', 'Z', '0', ' ', '{{ data }}', '{% if %}', '\\"', '\\\\', '\\/', '/', '\\b', '\\f', '\\n', '\\r', '\\t'],
+  ...['\\u0000', '\\u001f', '\u007f', '\\u007F', 'é', '\\u00e9', '\u2028', '\\u2029', '\ufeff', '\\uFFFF', '💳'],
+  ...['\\ud83d\\udcb3', '\\ud800', '\\uDFFF', '\\udcb3\\ud83d', 'key_', "'", '<', '漢字', '\u202e', '\\u0041'],
 ];
 
 const spaces = (random: Random) => (random() < 0.8 ? '' : pick(random, [' ', '\n', '\t', '\r\n', '   ']));
@@ -88,7 +56,6 @@ function valueText(random: Random, depth: number): string {
   return `[${items.join(',')}${spaces(random)}]`;
 }
 
-/** Returns a random JSON value other than null, in random notation. */
 export function jsonText(random: Random): string {
   for (;;) {
     const text = valueText(random, 0);

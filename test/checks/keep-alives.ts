@@ -5,18 +5,7 @@ const MAX_WAIT_MS = 20_000;
 const WIDTH = 200;
 
 /** Connections that stay open after one answered request. */
-export interface KeepAlives extends Disposable {
-  /** Opens `count` connections. Rejects unless each is answered. */
-  open(count: number): Promise<void>;
-  /** Tries to open `count` connections at once. Resolves to how many are answered within two seconds. */
-  attempt(count: number): Promise<number>;
-  /** Sends a request on `count` open connections. Resolves to how many are answered within two seconds. */
-  ask(count: number): Promise<number>;
-  readonly openNow: () => number;
-  close(): void;
-}
-
-export function createKeepAlives(url: string): KeepAlives {
+export function createKeepAlives(url: string) {
   const { hostname, port, host } = new URL(url);
   const request = `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
   const answered = new Set<Socket>();
@@ -58,18 +47,21 @@ export function createKeepAlives(url: string): KeepAlives {
   };
 
   return {
-    open: async (count) => {
+    /** Opens `count` connections. Rejects unless each is answered. */
+    async open(count: number): Promise<void> {
       for (let done = 0; done < count; done += WIDTH) {
         const batch = Array.from({ length: Math.min(WIDTH, count - done) }, () => openOne(MAX_WAIT_MS));
         const failed = (await Promise.all(batch)).filter((ok) => !ok).length;
         if (failed > 0) throw new Error(`${failed} connections were not answered`);
       }
     },
-    attempt: async (count) => {
+    /** Tries to open `count` connections at once. Resolves to how many are answered within two seconds. */
+    async attempt(count: number): Promise<number> {
       const tried = await Promise.all(Array.from({ length: count }, () => openOne(2_000)));
       return tried.filter(Boolean).length;
     },
-    ask: async (count) => {
+    /** Sends a request on `count` open connections. Resolves to how many are answered within two seconds. */
+    async ask(count: number): Promise<number> {
       const asked = await Promise.all([...answered].slice(0, count).map((socket) => answer(socket, 2_000)));
       return asked.filter(Boolean).length;
     },

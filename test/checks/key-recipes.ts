@@ -1,22 +1,20 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ROOT } from '../../scripts/build-output.ts';
 import { cleanEnvironment, VAULT } from '../scripts/run-script.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { makeFolder } from './folder.ts';
 import { makeVaultFile } from './vault-file.ts';
 
-const PAGE = readFileSync(fileURLToPath(new URL('../../docs/keys.md', import.meta.url)), 'utf8');
 const LABELS = ['age', 'gpg', 'sops', 'systemd', 'kms'] as const;
 const execute = promisify(execFile);
 
 /** The key command of the unit in deploy/. */
 const SERVICE =
-  /^ExecStart=.* --key-command '(.*?)'$/m.exec(
-    readFileSync(fileURLToPath(new URL('../../deploy/vault.service', import.meta.url)), 'utf8'),
-  )?.[1] ?? '';
+  /^ExecStart=.* --key-command '(.*?)'$/m.exec(readFileSync(path.join(ROOT, 'deploy/vault.service'), 'utf8'))?.[1] ??
+  '';
 
 /** Replace programs that Debian or an account lacks. They accept only the command lines of the page. */
 const STAND_INS = {
@@ -41,13 +39,15 @@ const PREPARE = `
   gpg --batch --quiet --passphrase '' --quick-generate-key vault default default never
 `;
 
-/** The page's shell block that adds the slot with this label. */
-function blockOf(label: string): string {
-  const blocks = [...PAGE.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
-  const found = blocks.find((block) => block.includes(`--label ${label} `) && block.includes('--new-key-command'));
-  if (found === undefined) throw new Error(`docs/keys.md has no recipe with --label ${label}`);
+export function blockOf(page: string, ...parts: readonly string[]): string {
+  const text = readFileSync(path.join(ROOT, 'docs', page), 'utf8');
+  const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
+  const found = blocks.find((block) => parts.every((part) => block.includes(part)));
+  if (found === undefined) throw new Error(`docs/${page} has no block with ${parts}`);
   return found;
 }
+
+const recipeOf = (label: string) => blockOf('keys.md', `--label ${label} `, '--new-key-command');
 
 /** Runs the recipes on a vault in a temporary folder. `spoil` is a command that runs before the keys are used. */
 async function runRecipes(spoil: string): Promise<Figures> {
@@ -89,9 +89,9 @@ async function runRecipes(spoil: string): Promise<Figures> {
     });
     await run(PREPARE);
     const recipients = readFileSync(inside('recipients.txt'), 'utf8').trim();
-    for (const label of LABELS) await run(blockOf(label), { SOPS_AGE_RECIPIENTS: recipients });
+    for (const label of LABELS) await run(recipeOf(label), { SOPS_AGE_RECIPIENTS: recipients });
     await run(spoil);
-    for (const label of LABELS) await opens(label, /--new-key-command '(.*?)'/.exec(blockOf(label))?.[1] ?? '');
+    for (const label of LABELS) await opens(label, /--new-key-command '(.*?)'/.exec(recipeOf(label))?.[1] ?? '');
     // systemd does this before it starts the service.
     await run(
       'systemd-creds decrypt --name=vault.key new.cred credentials/vault.key && chmod 440 credentials/vault.key',
@@ -112,6 +112,5 @@ export const CHECK: Check = {
   name: 'key recipes',
   quick: true,
   run: () => runRecipes('true'),
-  /** Seals another key for age. */
   control: () => runRecipes('openssl rand 32 | age --encrypt --recipients-file recipients.txt --output key.age'),
 };

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { CheckFailure } from './check.ts';
 import { demand, type Files, IDS, type SteppedVault, TOKENS } from './kill-steps-vault.ts';
 
-/** The state before the first kill. */
 interface Before {
   readonly files: Files;
   readonly links: ReadonlySet<string>;
@@ -13,11 +12,9 @@ export interface KillCase {
   readonly what: string;
   /** Whether `.ci/run` kills it at 100 steps rather than at 10. */
   readonly isLong?: true;
-  /** Runs before the first kill. */
   readonly prepare: (vault: SteppedVault) => Promise<unknown>;
   /** The share of a whole run's steps over which the kills are spread. */
   readonly span: number;
-  /** Returns the command of a round. */
   readonly words: (round: number) => readonly string[];
   /** Checks the state after each kill. */
   readonly check: (vault: SteppedVault, before: Before) => Promise<unknown>;
@@ -26,7 +23,6 @@ export interface KillCase {
 }
 
 const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
-/** Creates the file that `vault serve --dev` creates, so that snapshots of the vault can be saved. */
 const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
 const PRUNED_TOKENS = 3 * TOKENS;
 const PRUNE = ['audit', 'prune', '--yes', '--before', '1ms', '--archive'] as const;

@@ -19,7 +19,6 @@ const STEPPER = new URL('kill-at-step.mjs', import.meta.url).href;
 export const TOKENS = 120;
 export const IDS: readonly string[] = Array.from({ length: TOKENS }, (_, n) => `token-${n}`);
 
-/** The files of a vault, by name. */
 export type Files = ReadonlyMap<string, Buffer>;
 
 /** Throws a `CheckFailure` that shows both values when they differ. */
@@ -28,29 +27,13 @@ export function demand(what: string, found: unknown, expected: unknown): void {
   if (is !== wanted) throw new CheckFailure(`${what}: ${is} instead of ${wanted}`);
 }
 
-/** A vault in a folder of its own, whose commands are killed. */
-export interface SteppedVault extends Disposable {
-  inside(name: string): string;
-  names(): readonly string[];
-  read(name: string): string;
-  remove(names: RegExp): void;
-  keep(): Files;
-  restore(kept: Files): void;
-  /** Runs a command that must succeed, in a shared process; resolves to its JSON result. */
-  result(command: Command): Promise<Readonly<Record<string, unknown>>>;
-  /** Runs a command in its own process until it ends or is killed at a step. Resolves to the signal. */
-  stepped(words: readonly string[], env?: Readonly<Record<string, string>>): Promise<string | null>;
-  /** Creates tokens with these ids. */
-  create(ids: readonly string[]): Promise<void>;
-  total(): Promise<number>;
-  /** Returns the rows of the audit, by their links: those in the file, and those in archives. */
-  auditLinks(): Promise<ReadonlySet<string>>;
-  /** Demands a sound audit, sound archives, and this number of sound tokens. */
-  checkRecords(tokens: number): Promise<void>;
-}
+export type SteppedVault = Awaited<ReturnType<typeof createSteppedVault>>;
 
-/** Creates a vault with an application that reveals, creates, changes and deletes tokens. */
-export async function createSteppedVault(): Promise<SteppedVault> {
+/**
+ * Creates a vault in a folder of its own, whose commands are killed, with an application that reveals, creates, changes
+ * and deletes tokens.
+ */
+export async function createSteppedVault() {
   const folder = makeMemoryFolder();
   const cwd = folder.path;
   const inside = (name: string) => path.join(cwd, name);
@@ -89,37 +72,40 @@ export async function createSteppedVault(): Promise<SteppedVault> {
     inside,
     names,
     read,
-    remove(pattern) {
+    remove(pattern: RegExp): void {
       for (const name of names()) if (pattern.test(name)) rmSync(inside(name));
     },
-    keep: () => new Map(['vault.db', 'vault.db.key'].map((name) => [name, readFileSync(inside(name))])),
-    restore(kept) {
+    keep: (): Files => new Map(['vault.db', 'vault.db.key'].map((name) => [name, readFileSync(inside(name))])),
+    restore(kept: Files): void {
       for (const [name, bytes] of kept) writeFileSync(inside(name), bytes);
     },
-    async result(command) {
+    /** Runs a command that must succeed, in a shared process; resolves to its JSON result. */
+    async result(command: Command): Promise<Readonly<Record<string, unknown>>> {
       const { exitCode, stdout, stderr } = await runInShared(command, { cwd, env });
       demand(`the exit code of ${command} (${stderr || stdout})`, exitCode, 0);
       return JSON.parse(stdout);
     },
-    async stepped(words, own = {}) {
+    /** Runs a command in its own process until it ends or is killed at a step. Resolves to the signal. */
+    async stepped(words: readonly string[], own: Readonly<Record<string, string>> = {}): Promise<string | null> {
       const all = cleanEnvironment({ ...env, ...own, VAULT_BIN, NODE_OPTIONS: `--import ${STEPPER}` });
       const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd, env: all, stdio: 'ignore' });
       const [code, signal] = await once(child, 'close');
       if (signal === null) demand(`the exit code of ${words.join(' ')}`, code, 0);
       return signal;
     },
-    async create(ids) {
+    async create(ids: readonly string[]): Promise<void> {
       const bodies = ids.map((id, at) => ({ id, type: 'token', data: { at, filling: 'x'.repeat(200) } }));
       const calls = bodies.map(
         (body) => ({ operation: 'createToken', query: [], bodyText: JSON.stringify(body) }) as const,
       );
       for (const { status } of await onFile(calls)) demand('the status of a new token', status, 201);
     },
-    async total() {
+    async total(): Promise<number> {
       const [page] = await onFile([{ operation: 'listTokens', query: [['size', '1']] }]);
       return JSON.parse(page?.bodyText ?? '').pagination.total_items;
     },
-    async auditLinks() {
+    /** Returns the rows of the audit, by their links: those in the file, and those in archives. */
+    async auditLinks(): Promise<ReadonlySet<string>> {
       const links = new Set<string>();
       const { store } = await openVaultFile(inside('vault.db'));
       for (const { link } of await store.readAudit(0, 100_000)) {
@@ -131,7 +117,8 @@ export async function createSteppedVault(): Promise<SteppedVault> {
       }
       return links;
     },
-    async checkRecords(tokens) {
+    /** Demands a sound audit, sound archives, and this number of sound tokens. */
+    async checkRecords(tokens: number): Promise<void> {
       const admin = await openVaultAdmin(opening());
       for (const name of archives()) {
         const { ok } = await admin.verifyArchive(archiveFile('--archive', inside(name)));

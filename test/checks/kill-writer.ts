@@ -2,13 +2,10 @@ import { CheckFailure } from './check.ts';
 import type { ExpectedState, State } from './expected-state.ts';
 import { inParallel, type Perform, type PerformParts } from './perform.ts';
 
-/** The status of each operation on success. */
 const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
 
-/** The number of tokens in a batch. */
 const BATCH = 20;
 
-/** A caller with all token permissions. */
 export interface TokenCaller {
   readonly perform: Perform;
   readonly key: string;
@@ -19,13 +16,11 @@ export interface TokenWriter extends TokenCaller {
   readonly random: () => number;
   /** The share of writes that create a batch of tokens. Default: 0. */
   readonly batches?: number;
-  /** The maximum length of a value in characters. Default: 2,000. */
   readonly longest?: number;
   /** The tokens that it changes and deletes, besides those that it creates. */
   readonly own?: string[];
   /** Ends the writes; without it they end when the daemon is gone. */
   readonly ended?: () => boolean;
-  /** Receives the milliseconds of each answered write. */
   readonly took?: (ms: number) => void;
   /** Is called for each write that is refused with 507. Default: such an answer fails the check. */
   readonly refused?: () => void;
@@ -98,7 +93,6 @@ export async function writeTokens({
   }
 }
 
-/** Reads tokens, and compares them with the expected state. */
 export async function verifyTokens(
   reader: TokenCaller,
   expected: ExpectedState,

@@ -80,8 +80,7 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
   if (violation !== undefined) throw new CheckFailure(violation, figures());
   if (expected.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
   await vault.kill();
-  const doctor = await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
-  if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures());
+  await vault.requireSound(figures());
   return figures();
 }
 

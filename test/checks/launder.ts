@@ -1,15 +1,14 @@
 import { dirname } from 'node:path';
-import { directClient } from '../../src/client/direct.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
-import type { Credential } from '../../src/keyring/credential.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openVaultAt } from '../../src/vault/location.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { createCaller, type Perform, type PerformParts, paramsOf } from './perform.ts';
-import { type ActingKeys, privateApplication, TOKENS } from './put-back.ts';
-import type { TamperLocations } from './tamper-locations.ts';
+import { type PerformParts, paramsOf } from './perform.ts';
+import { type Act, type ActingKeys, onApplication, privateApplication, TOKENS } from './put-back.ts';
+import type { TamperVault } from './tamper-vault.ts';
+import { withVault } from './vault-file.ts';
 
 const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary' } }] as const;
+const DELETE = ['apiKey', 'deleteToken', { id: 'token-1' }] as const;
 const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
 const USE = ['apiKey', 'listTokens', {}] as const;
 
@@ -18,62 +17,58 @@ type Ordinary = readonly [key: keyof ActingKeys, operation: OperationId, parts: 
 
 /** A change whose older rows are restored, and ordinary calls that must not make these rows look valid again. */
 interface Laundering {
-  readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
+  readonly act: Act;
   readonly tables: readonly string[];
   readonly calls: readonly Ordinary[];
   /** Matches the findings of `vault doctor` after the rows were restored and the calls were made. */
   readonly finding: RegExp;
 }
 
+const changeTwice: Act = async (perform, { apiKey }) => {
+  for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
+};
+
 export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
   'a token that was changed': {
-    act: async (perform, { apiKey }) => {
-      for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
-    },
+    act: changeTwice,
     tables: TOKENS,
-    calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
+    calls: [PATCH, DELETE],
     finding: /older row had been restored|after it was removed/,
   },
   'a token that was changed, then deleted': {
-    act: async (perform, { apiKey }) => {
-      for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
-    },
+    act: changeTwice,
     tables: TOKENS,
-    calls: [['apiKey', 'deleteToken', { id: 'token-1' }]],
+    calls: [DELETE],
     finding: /was removed at a revision/,
   },
   'a token that was deleted': {
     act: (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
     tables: TOKENS,
-    calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
+    calls: [PATCH, DELETE],
     finding: /after it was removed/,
   },
   'an application whose key was regenerated twice': {
     act: async (perform, keys) => {
-      const application = await privateApplication(perform, keys);
-      for (let times = 0; times < 2; times++) await perform(keys.management, 'regenerateApplicationKey', application);
+      for (let times = 0; times < 2; times++) await onApplication('regenerateApplicationKey')(perform, keys);
     },
     tables: ['application', 'application_key'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /older row was restored/,
   },
   'an application whose key was regenerated, then deleted': {
-    act: async (perform, keys) =>
-      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    act: onApplication('regenerateApplicationKey'),
     tables: ['application'],
     calls: [['management', 'deleteApplication', {}]],
     finding: /older row was restored/,
   },
   'an application that was deleted': {
-    act: async (perform, keys) =>
-      perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
+    act: onApplication('deleteApplication'),
     tables: ['application', 'application_key'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /was removed according to the audit/,
   },
   'an API key that was deleted': {
-    act: async (perform, keys) =>
-      perform(keys.management, 'deleteApplicationKey', await privateApplication(perform, keys)),
+    act: onApplication('deleteApplicationKey'),
     tables: ['application_key'],
     calls: [USE, ['management', 'deleteApplicationKey', {}]],
     finding: /was removed according to the audit/,
@@ -94,12 +89,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
   },
 };
 
-interface Laundered extends ActingKeys {
-  readonly locations: TamperLocations;
-  /** The name of the vault's location. */
-  readonly name: string;
-  readonly credential: Credential;
-}
+type Laundered = ActingKeys & Pick<TamperVault, 'locations' | 'name' | 'credential'>;
 
 /**
  * Restores older rows before each call. A call with a record of authority must then fail with `integrity_failure`; a
@@ -114,13 +104,13 @@ export async function launder(
   const altered = locations.nameIn(dirname(name), 'altered');
   const wrong: string[] = [];
   const kept = await locations.keep(name);
-  const check = (at: string) => checkVaultFile({ ...locations.at(at), credential });
+  const at = (location: string) => ({ ...locations.at(location), credential });
+  const check = (location: string) => checkVaultFile(at(location));
   const alter = async (restored: readonly string[]) => {
     await locations.copy(name, altered);
     await locations.putBack(altered, kept, restored);
   };
-  const application = await used(name, vault, async (opened) => {
-    const perform = createCaller(() => directClient(opened));
+  const application = await withVault(at(name), async (perform) => {
     const found = await privateApplication(perform, vault);
     await act(perform, vault);
     return found;
@@ -130,13 +120,13 @@ export async function launder(
   const isRefused = tables !== TOKENS;
   for (const call of calls) {
     await alter(tables);
-    const answer = await used(altered, vault, (opened) => ordinaryCall(opened, vault, application, call));
+    const answer = await withVault(at(altered), (_, opened) => ordinaryCall(opened, vault, application, call));
     if (isRefused !== (answer === 'integrity_failure')) wrong.push(`${call[1]} with ${call[0]} answers ${answer}`);
     if ((await check(altered)).ok) wrong.push(`doctor finds nothing after ${call[1]}`);
   }
 
   await alter(tables);
-  await used(altered, vault, async (opened) => {
+  await withVault(at(altered), async (_, opened) => {
     for (const call of calls) await ordinaryCall(opened, vault, application, call);
   });
   const found = (await check(altered)).findings.map(({ what }) => what).join('; ');
@@ -145,20 +135,6 @@ export async function launder(
   return wrong;
 }
 
-async function used<T>(
-  name: string,
-  { locations, credential }: Laundered,
-  work: (vault: Vault) => Promise<T>,
-): Promise<T> {
-  const vault = await openVaultAt(locations.at(name), { credential, reportError: () => undefined });
-  try {
-    return await work(vault);
-  } finally {
-    await vault.close();
-  }
-}
-
-/** Makes a call. Resolves to its problem code, or to its status. */
 async function ordinaryCall(
   { dispatch }: Pick<Vault, 'dispatch'>,
   keys: ActingKeys,

@@ -20,35 +20,29 @@ export interface Needle {
   readonly bytes: Uint8Array;
 }
 
-/** Creates and keeps canaries. The same random numbers create the same canaries. */
-export interface Canaries {
-  /** Creates lower-case letters and digits, which case folding does not change, followed by `end`. */
-  word(name: string, kind?: CanaryKind, end?: string): string;
-  /** Creates a 16-digit card number with a valid Luhn sum. */
-  card(name: string): string;
-  digits(name: string, count: number): string;
-  /** Adds a value that was created elsewhere, such as an API key or a key file. */
-  keep<Value extends string | Uint8Array>(name: string, kind: CanaryKind, value: Value): Value;
-  all(): readonly Canary[];
-}
+export type Canaries = ReturnType<typeof createCanaries>;
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const WORD_LENGTH = 20;
 
-export function createCanaries(random: () => number): Canaries {
+/** Creates and keeps canaries. The same random numbers create the same canaries. */
+export function createCanaries(random: () => number) {
   const made: Canary[] = [];
   const some = (alphabet: string, count: number) =>
     Array.from({ length: count }, () => alphabet[Math.floor(random() * alphabet.length)]).join('');
+  /** Adds a value that was created elsewhere, such as an API key or a key file. */
   const keep = <Value extends string | Uint8Array>(name: string, kind: CanaryKind, value: Value) => {
     made.push({ name, kind, value });
     return value;
   };
   return {
-    word: (name, kind = 'sealed', end = '') => keep(name, kind, some(LETTERS, WORD_LENGTH) + end),
-    card: (name) => keep(name, 'data', withLuhn(`4${some('0123456789', 14)}`)),
-    digits: (name, count) => keep(name, 'data', some('0123456789', count)),
+    /** Creates lower-case letters and digits, which case folding does not change, followed by `end`. */
+    word: (name: string, kind: CanaryKind = 'sealed', end = '') => keep(name, kind, some(LETTERS, WORD_LENGTH) + end),
+    /** Creates a 16-digit card number with a valid Luhn sum. */
+    card: (name: string) => keep(name, 'data', withLuhn(`4${some('0123456789', 14)}`)),
+    digits: (name: string, count: number) => keep(name, 'data', some('0123456789', count)),
     keep,
-    all: () => made,
+    all: (): readonly Canary[] => made,
   };
 }
 

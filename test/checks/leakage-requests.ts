@@ -1,8 +1,6 @@
-import { request } from 'node:http';
-import { connect } from 'node:net';
+import { raw } from '../process/http-fixture.ts';
 import type { Canaries } from './leakage-canaries.ts';
 
-/** A request that the daemon refuses, with canaries in it. */
 interface Refused {
   readonly status: number;
   readonly method?: string;
@@ -16,30 +14,12 @@ const JSON_BODY = { 'content-type': 'application/json' };
 const FAILURES = 40;
 const OVER_ONE_MEBIBYTE = 1_100_000;
 
-function send(url: string, { method = 'GET', path = '/tokens', headers = {}, body }: Refused): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(new URL(url), { method, path, headers, agent: false }, (response) => {
-      response.resume().once('end', () => resolve(response.statusCode ?? 0));
-      // The daemon may close early when it refuses a body.
-      response.once('error', () => resolve(response.statusCode ?? 0));
-    });
-    outgoing.once('error', reject);
-    outgoing.end(body);
-  });
-}
-
-/** Sends a text that need not be HTTP. Resolves to the reply when the daemon closes the connection. */
-function sendRaw(url: string, text: string): Promise<string> {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve) => {
-    let answer = '';
-    const socket = connect(Number(port), hostname, () => socket.end(text));
-    socket.setEncoding('utf8').on('data', (part: string) => {
-      answer += part;
-    });
-    socket.once('error', () => resolve(answer));
-    socket.once('close', () => resolve(answer));
-  });
+async function send(url: string, { method = 'GET', path = '/tokens', headers = {}, body = '' }: Refused) {
+  const { host, port } = new URL(url);
+  const all = { host, 'content-length': Buffer.byteLength(body), ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const { responses } = await raw(Number(port), `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  return responses[0]?.status;
 }
 
 /**
@@ -54,18 +34,11 @@ export async function sendRefused(
   const word = (what: string) => canaries.word(`request ${what}`, 'data');
   const key = { 'svc-api-key': everything };
   const post = { method: 'POST', headers: { ...key, ...JSON_BODY } } as const;
+  const token = (members: object) => JSON.stringify({ type: 'token', ...members });
   const cases: readonly Refused[] = [
     { ...post, status: 400, body: `{"type":"token","data":"${word('cut')}` },
-    {
-      ...post,
-      status: 400,
-      body: JSON.stringify({ type: 'token', data: word('value'), [word('member')]: word('of a member') }),
-    },
-    {
-      ...post,
-      status: 400,
-      body: JSON.stringify({ type: 'token', data: word('masked'), mask: `{% ${word('tag')} %}` }),
-    },
+    { ...post, status: 400, body: token({ data: word('value'), [word('member')]: word('of a member') }) },
+    { ...post, status: 400, body: token({ data: word('masked'), mask: `{% ${word('tag')} %}` }) },
     { status: 400, path: `/tokens?${word('parameter')}=${word('of a parameter')}`, headers: key },
     { status: 400, path: `/tokens?size=${word('size')}`, headers: key },
     { status: 401, headers: { 'svc-api-key': word('key'), cookie: word('cookie') } },
@@ -74,7 +47,7 @@ export async function sendRefused(
     { status: 404, path: `/tokens/${word('unknown id')}`, headers: key },
     { status: 404, path: `/${word('route')}/${word('below')}?${word('route query')}`, headers: key },
     { status: 405, method: 'DELETE', path: `/tokens?${word('method query')}`, headers: key },
-    { ...post, status: 409, body: JSON.stringify({ id: 'request-taken', type: 'token', data: word('taken') }) },
+    { ...post, status: 409, body: token({ id: 'request-taken', data: word('taken') }) },
     { ...post, status: 413, body: `"${word('large')}${' '.repeat(OVER_ONE_MEBIBYTE)}"` },
     { status: 414, path: `/tokens?metadata.a=${word('long').repeat(500)}`, headers: key },
     { ...post, status: 415, headers: { ...key, 'content-type': `text/${word('type')}` }, body: word('typed body') },
@@ -85,19 +58,22 @@ export async function sendRefused(
   await send(url, { ...post, status: 201, body: '{"id":"request-taken","type":"token","data":1}' });
   for (const refused of cases) {
     const status = await send(url, refused);
-    if (status !== refused.status) throw new Error(`a request was answered ${status}, not ${refused.status}`);
+    if (status === undefined || status !== refused.status)
+      throw new Error(`a request was answered ${status}, not ${refused.status}`);
     seen.add(status);
   }
-  const host = new URL(url).host;
-  await sendRaw(url, `GET /${word('raw')} ${word('protocol')}\r\n${word('raw header')}\r\n\r\n`);
-  await sendRaw(
-    url,
-    `POST /tokens HTTP/1.1\r\nHost: ${host}\r\nContent-Length: x${word('length')}\r\n\r\n${word('raw body')}`,
-  );
-  await sendRaw(url, `POST /tokens HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 100\r\n\r\n${word('half a body')}`);
+  const { host, port } = new URL(url);
+  const half = `POST /tokens HTTP/1.1\r\nHost: ${host}\r\nContent-Length: `;
+  for (const text of [
+    `GET /${word('raw')} ${word('protocol')}\r\n${word('raw header')}\r\n\r\n`,
+    `${half}x${word('length')}\r\n\r\n${word('raw body')}`,
+    `${half}100\r\n\r\n${word('half a body')}`,
+  ]) {
+    await raw(Number(port), text, { halfClose: true, untilClosed: true });
+  }
   const guesses = Array.from({ length: FAILURES }, () =>
     send(url, { status: 429, headers: { 'svc-api-key': word('guess') } }),
   );
-  for (const status of await Promise.all(guesses)) seen.add(status);
+  for (const status of await Promise.all(guesses)) if (status !== undefined) seen.add(status);
   return seen;
 }

@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Needle } from './leakage-canaries.ts';
 
-/** Files to search, or folders to search recursively. */
 export interface ScanRequest {
   readonly paths: readonly string[];
   readonly needles: readonly Needle[];
@@ -26,7 +25,6 @@ export interface ScanResult {
   readonly files: number;
 }
 
-/** The command lines and environments of the processes. */
 export type WatchResult = readonly {
   readonly pid: number;
   readonly cmdline: Uint8Array;

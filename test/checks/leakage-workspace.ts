@@ -1,9 +1,9 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENVIRONMENT, untilReady, VAULT_BIN } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import type { CanaryKind, Needle } from './leakage-canaries.ts';
 import type { Hit, ScanResult, WatchResult } from './leakage-scanner.ts';
 
@@ -22,45 +22,25 @@ export type Shows = keyof typeof SHOWS;
 interface RunOptions {
   readonly shows?: Shows;
   readonly stdin?: string | undefined;
-  /** The expected exit code. Default: 0. */
   readonly exit?: number;
 }
 
-/**
- * The folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not search
- * the command input in `given/`.
- */
-export interface Workspace extends Disposable {
-  readonly file: string;
-  readonly keyFile: string;
-  /** A text in the environment of every process that this workspace starts. It identifies these processes. */
-  readonly marker: string;
-  inside(name: string): string;
-  given(name: string, content?: string | Uint8Array): string;
-  /** Runs a command of the built product to its end. Resolves to its standard output. */
-  vault(words: readonly string[], options?: RunOptions): Promise<string>;
-  serve(flags: readonly string[], shows?: Shows): Promise<{ readonly url: string; readonly child: ChildProcess }>;
-  /** The arguments of each command and daemon, by process id. */
-  readonly ran: ReadonlyMap<number, readonly string[]>;
-  /** Returns the folder for standard output that may show `stream`, or for standard error. */
-  written(stream: Shows | 'stderr'): string;
-}
+export type Workspace = ReturnType<typeof makeWorkspace>;
 
-export function makeWorkspace(): Workspace {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-leakage-'));
-  const inside = (name: string) => join(folder, name);
-  for (const name of [
-    'vault',
-    'tmp',
-    'given',
-    'written',
-    ...['stderr', ...Object.keys(SHOWS)].map((s) => `written/${s}`),
-  ]) {
-    mkdirSync(inside(name), { mode: 0o700 });
-  }
+/**
+ * Makes the folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not
+ * search the command input in `given/`.
+ */
+export function makeWorkspace() {
+  const folder = makeFolder();
+  const inside = (name: string) => join(folder.path, name);
+  const streams = ['stderr', ...Object.keys(SHOWS)].map((stream) => `written/${stream}`);
+  for (const name of ['vault', 'tmp', 'given', ...streams]) mkdirSync(inside(name), { mode: 0o700, recursive: true });
   const file = inside('vault/vault.db');
+  /** The arguments of each command and daemon, by process id. */
   const ran = new Map<number, readonly string[]>();
   const children = new Set<ChildProcess>();
+  /** Returns the folder for standard output that may show `stream`, or for standard error. */
   const written = (stream: Shows | 'stderr') => inside(`written/${stream}`);
   let count = 0;
   const env = {
@@ -89,30 +69,34 @@ export function makeWorkspace(): Workspace {
     return { child, out, err };
   }
 
-  const remove = () => {
+  const kill = () => {
     for (const child of children) child.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
   };
-  process.once('exit', remove);
+  process.once('exit', kill);
 
   return {
     file,
     keyFile: inside('given/vault.key'),
+    /** A text in the environment of every process that this workspace starts. It identifies these processes. */
     marker: `VAULT_CONFIG_DIR=${inside('given')}`,
     inside,
-    given(name, content) {
+    given(name: string, content?: string | Uint8Array): string {
       const path = inside(`given/${name}`);
       if (content !== undefined) writeFileSync(path, content, { mode: 0o600 });
       return path;
     },
-    async vault(words, { shows = 'nothing', stdin = '', exit = 0 } = {}) {
+    /** Runs a command of the built product to its end. Resolves to its standard output. */
+    async vault(
+      words: readonly string[],
+      { shows = 'nothing', stdin = '', exit = 0 }: RunOptions = {},
+    ): Promise<string> {
       const { child, out, err } = start(words, shows);
       child.stdin?.end(stdin);
       const [code] = await once(child, 'exit');
       if (code === exit) return readFileSync(out, 'utf8');
       throw new Error(`vault ${words.join(' ')} ended with ${code}, not ${exit}: ${readFileSync(err, 'utf8')}`);
     },
-    async serve(flags, shows = 'nothing') {
+    async serve(flags: readonly string[], shows: Shows = 'nothing') {
       const ready = inside(`given/ready-${count}.json`);
       const { child, err } = start(['serve', '--port', '0', '--ready-file', ready, ...flags], shows);
       const { url } = await untilReady(child, ready, () => readFileSync(err, 'utf8'));
@@ -121,21 +105,17 @@ export function makeWorkspace(): Workspace {
     ran,
     written,
     [Symbol.dispose]() {
-      process.removeListener('exit', remove);
-      remove();
+      process.removeListener('exit', kill);
+      kill();
+      folder[Symbol.dispose]();
     },
   };
 }
 
-/** Searches for canaries from a separate process. */
-export interface Scanner extends Disposable {
-  scan(paths: readonly string[], needles: readonly Needle[]): Promise<ScanResult>;
-  watch(marker: string): Promise<void>;
-  /** Stops watching. Resolves to the command lines and environments of the watched processes. */
-  seen(): Promise<WatchResult>;
-}
+export type Scanner = ReturnType<typeof startScanner>;
 
-export async function startScanner(): Promise<Scanner> {
+/** Starts a separate process that searches for canaries. */
+export function startScanner() {
   const script = join(import.meta.dirname, 'leakage-scanner.ts');
   const child = fork(script, ['scan'], {
     serialization: 'advanced',
@@ -148,14 +128,14 @@ export async function startScanner(): Promise<Scanner> {
     return answer;
   };
   return {
-    scan: (paths, needles) => ask({ paths, needles }),
-    watch: (marker) => ask({ marker }),
-    seen: () => ask('stop'),
+    scan: (paths: readonly string[], needles: readonly Needle[]): Promise<ScanResult> => ask({ paths, needles }),
+    watch: (marker: string): Promise<void> => ask({ marker }),
+    /** Stops watching. Resolves to the command lines and environments of the watched processes. */
+    seen: (): Promise<WatchResult> => ask('stop'),
     [Symbol.dispose]: () => child.disconnect(),
   };
 }
 
-/** Lists the first hits without the leaked text. */
 export function describeHits(hits: readonly Hit[]): string {
   const named = hits.slice(0, 8).map(({ where, canary, encoding }) => `${canary} as ${encoding} in ${where}`);
   return `${hits.length} hits: ${named.join('; ')}`;

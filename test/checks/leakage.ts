@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
@@ -5,7 +7,6 @@ import { type Canaries, createCanaries, encodings, type Needle, needlesOf } from
 import { useLocalCommands, useOperations } from './leakage-commands.ts';
 import { sendRefused } from './leakage-requests.ts';
 import type { Hit } from './leakage-scanner.ts';
-import { sealedPieces } from './leakage-sealed.ts';
 import {
   describeHits,
   makeWorkspace,
@@ -16,9 +17,12 @@ import {
   type Workspace,
 } from './leakage-workspace.ts';
 import { EVERYTHING, seededNumbers } from './perform.ts';
+import { readColumn } from './tamper-file.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
 const MAX_CLEANING_MS = 10_000;
+/** The bytes of a piece of a sealed value. */
+const PIECE = 24;
 const EXPECTED_STATUSES = [400, 401, 403, 404, 405, 409, 413, 414, 415, 421, 429, 431];
 const ENDS = ['', '-wal', '-shm', '-journal'];
 
@@ -87,11 +91,8 @@ async function live(random: () => number, scanner: Scanner, quick: boolean): Pro
   };
 }
 
-async function end(
-  child: { kill(signal: NodeJS.Signals): boolean; once(name: 'exit', listener: () => void): unknown },
-  signal: NodeJS.Signals,
-) {
-  const gone = new Promise<void>((resolve) => child.once('exit', resolve));
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const gone = once(child, 'exit');
   child.kill(signal);
   await gone;
 }
@@ -106,10 +107,7 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   const body = { ...EVERYTHING, name: canaries.word('first application') };
   await workspace.vault(
     ['apps', 'create', ...opened, '--api-key-file', managementFile, '--key-out', everythingFile, '--body', '-'],
-    {
-      shows: 'masked',
-      stdin: JSON.stringify(body),
-    },
+    { shows: 'masked', stdin: JSON.stringify(body) },
   );
   const [management, everything] = [managementFile, everythingFile].map((path) => readFileSync(path, 'utf8').trim());
   canaries.keep('first management key', 'key', management ?? '');
@@ -117,6 +115,23 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   // The key bytes may appear only in the key file.
   canaries.keep('key file', 'key', readFileSync(workspace.keyFile));
   return { managementFile, everythingFile, management: management ?? '', everything: everything ?? '' };
+}
+
+/**
+ * Reads the sealed bytes of some tokens from a copy of the file. Cuts them into pieces, because SQLite may spread a
+ * value over several pages. Opening the copy is safe because no vault uses it.
+ */
+async function sealedPieces(copy: string, ids: readonly string[]): Promise<readonly Needle[]> {
+  const of = `FROM token WHERE id IN (${ids.map(() => '?').join(', ')})`;
+  const columns = await readColumn(copy, `SELECT presented ${of} UNION ALL SELECT full ${of}`, ...ids, ...ids);
+  const sealed = columns.filter((bytes): bytes is Uint8Array => bytes instanceof Uint8Array);
+  if (sealed.length < ids.length * 2) throw new Error('the copy does not have the tokens');
+  return sealed.flatMap((bytes, column) =>
+    Array.from({ length: Math.floor(bytes.length / PIECE) }, (_, piece): Needle => {
+      const cut = bytes.subarray(piece * PIECE, (piece + 1) * PIECE);
+      return { canary: `sealed value ${column}`, kind: 'sealed', encoding: `piece ${piece}`, bytes: cut };
+    }),
+  );
 }
 
 /** Deletes two tokens and patches a third. Waits until the daemon has wiped their old bytes from file and log. */
@@ -181,7 +196,7 @@ async function lookAtProcesses(workspace: Workspace, scanner: Scanner, needles: 
 
 async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   const random = seededNumbers(seed);
-  using scanner = await startScanner();
+  using scanner = startScanner();
   const rounds = ROUNDS[quick ? 'quick' : 'full'];
   let figures: Figures = {};
   for (let round = 0; round < rounds; round++) figures = added(figures, await live(random, scanner, quick));
@@ -199,7 +214,7 @@ async function control({ seed }: CheckOptions): Promise<void> {
   const canaries = createCanaries(seededNumbers(seed));
   const text = canaries.word('planted', 'data', '?~>ÿ');
   using workspace = makeWorkspace();
-  using scanner = await startScanner();
+  using scanner = startScanner();
   await makeVault(workspace, canaries);
   const { default: Database } = await import('better-sqlite3');
   const found: string[] = [];

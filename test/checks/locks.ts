@@ -1,11 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { startScript } from './bare-server.ts';
 import { type Check, CheckFailure } from './check.ts';
 import { makeFolder } from './folder.ts';
-import { LOCK_HOLDER, STALLING_SERVER } from './locks-processes.ts';
 import { percentile } from './perform.ts';
 import { type ServedVault, startServedVault } from './served-vault.ts';
 
@@ -13,21 +11,34 @@ const LOCKED_MS = 3_000;
 const EVERY_MS = 10;
 const MAX_LAG_MS = 100;
 
-function start(script: string, args: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {
-    // Run in the checkout, so that Node finds its packages.
-    cwd: fileURLToPath(new URL('../..', import.meta.url)),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
-  return child;
-}
+/** Takes the write lock of a file, prints a line, and holds the lock for the given milliseconds. */
+const LOCK_HOLDER = `
+import Database from 'better-sqlite3';
+const [, file, ms] = process.argv;
+const database = new Database(file, { fileMustExist: true, timeout: 5000 });
+database.exec('BEGIN IMMEDIATE');
+console.log('locked');
+setTimeout(() => { database.exec('ROLLBACK'); database.close(); }, Number(ms));
+`;
 
-async function line(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error('unreachable: its output is piped');
-  const [bytes] = await once(child.stdout, 'data');
-  return String(bytes).trim();
-}
+/**
+ * Serves HTTP and prints its port. A POST waits for the lock of a file inside the event loop, which the vault must not
+ * do. A GET answers at once. Exits after 20 seconds.
+ */
+const STALLING_SERVER = `
+import { createServer } from 'node:http';
+import Database from 'better-sqlite3';
+const [, file] = process.argv;
+const database = new Database(file, { timeout: 5000 });
+database.pragma('journal_mode = WAL');
+database.exec('CREATE TABLE t (x INTEGER)');
+const server = createServer((request, response) => {
+  if (request.method === 'POST') database.exec('INSERT INTO t VALUES (1)');
+  response.end('{}');
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+setTimeout(() => process.exit(), 20000);
+`;
 
 /**
  * Calls `ask` at fixed intervals without waiting for answers, so that every call during a stall is slow. Resolves to
@@ -48,12 +59,11 @@ async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise
 
 /** Runs `work` while another process holds the write lock. */
 async function whileLocked<T>(file: string, work: (held: () => boolean) => Promise<T>): Promise<T> {
-  const holder = start(LOCK_HOLDER, [file, String(LOCKED_MS)]);
+  using holder = await startScript(LOCK_HOLDER, file, String(LOCKED_MS));
   let held = true;
-  const released = once(holder, 'exit').finally(() => {
+  const released = once(holder.child, 'exit').finally(() => {
     held = false;
   });
-  await line(holder);
   const [result] = await Promise.all([work(() => held), released]);
   return result;
 }
@@ -67,14 +77,8 @@ interface Waiting {
 async function withStallingServer<T>(work: (server: Waiting) => Promise<T>): Promise<T> {
   using folder = makeFolder();
   const file = join(folder.path, 'other.db');
-  const server = start(STALLING_SERVER, [file]);
-  try {
-    return await work({ url: `http://127.0.0.1:${await line(server)}/`, file });
-  } finally {
-    const ended = once(server, 'exit');
-    server.kill('SIGKILL');
-    await ended;
-  }
+  using server = await startScript(STALLING_SERVER, file);
+  return await work({ url: `http://127.0.0.1:${server.line}/`, file });
 }
 
 async function get(url: string): Promise<void> {
@@ -86,7 +90,6 @@ async function warmUp(...urls: readonly string[]): Promise<void> {
   for (let count = 0; count < 20; count++) for (const url of urls) await get(url);
 }
 
-/** Sends five writes while the lock is held. */
 async function writeFive({ everything, remote }: ServedVault) {
   return Promise.all(
     Array.from({ length: 5 }, async (_, index) => {

@@ -12,7 +12,6 @@ import { startServedVault } from './served-vault.ts';
 
 const MIN_CASES = 28;
 const WIDTH = 12;
-/** Longer than the request timeout of the daemon. */
 const PATIENCE_MS = DEFAULT_TIMEOUTS.request + 5_000;
 const SETTLE_MS = 10_000;
 /** The limits that `refusedRequests` assumes. */
@@ -50,8 +49,8 @@ async function refuse({ port, key }: Target, one: RefusedCase, tally: Tally): Pr
   if (flaws.length > 0) tally.wrong.push(`${one.name}: ${flaws.join(', ')}`);
 }
 
-async function behave({ port }: Target, { name, input, statuses, options }: MannersCase, tally: Tally): Promise<void> {
-  const { responses } = await raw(port, input(), { expect: statuses.length, patience: PATIENCE_MS, ...options });
+async function behave({ port }: Target, [name, input, statuses, options]: MannersCase, tally: Tally): Promise<void> {
+  const { responses } = await raw(port, input, { expect: statuses.length, patience: PATIENCE_MS, ...options });
   const seen = responses.map(({ status }) => status).join();
   const order = responses.map(({ headers }) => headers.get('svc-trace-id')).join();
   tally.cases++;

@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
+import { ROOT } from '../../scripts/build-output.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { makeFolder } from './folder.ts';
 import { inParallel } from './perform.ts';
-
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Renders a page for a terminal of 80 columns. Resolves to the warnings. */
 function render(page: string): Promise<string> {
@@ -21,7 +19,6 @@ function render(page: string): Promise<string> {
   });
 }
 
-/** Renders all pages. Rejects with the first warning. */
 async function renderAll(pages: readonly string[]): Promise<Figures> {
   const warnings: string[] = [];
   await inParallel(pages.length, 2, async (index) => {
@@ -34,11 +31,8 @@ async function renderAll(pages: readonly string[]): Promise<Figures> {
   return figures;
 }
 
-function run(): Promise<Figures> {
-  return renderAll(manifest.man.map((name) => path.join(ROOT, name)));
-}
+const run = () => renderAll(manifest.man.map((name) => path.join(ROOT, name)));
 
-/** Renders a page with an unknown macro. */
 async function control(): Promise<void> {
   using folder = makeFolder();
   const broken = path.join(folder.path, 'vault.1');

@@ -36,7 +36,6 @@ export interface ModelApplication {
   readonly expires_at?: number | undefined;
   /** The application that created this expiring application. A private one also limits it. */
   readonly parent?: ModelApplication | undefined;
-  /** The key with which it was created. */
   readonly parentKey?: ModelKey | undefined;
   name: string;
   permissions: readonly string[];
@@ -51,7 +50,6 @@ export interface ModelApplication {
 
 /** A token, as far as rules depend on it. */
 export type Reached = { readonly id: string; readonly containers: readonly string[] };
-/** An application, as far as its permissions depend on it. */
 export type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
 
 const STRENGTH: readonly string[] = ['redact', 'mask', 'reveal'];

@@ -7,7 +7,7 @@ import {
   transformFor,
   typelessFlaws,
 } from './model-fuzz-access.ts';
-import { addKey, endKeys } from './model-fuzz-keys.ts';
+import { addKey, endKeys, find } from './model-fuzz-keys.ts';
 import { type Command, type Expected, isLive, iso, page, problem, type Step } from './model-fuzz-state.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
@@ -161,11 +161,6 @@ function deleteApplication(step: Step): Expected {
 /** Returns the expiring applications that an application created and that end with its key. */
 function childrenOf(found: ModelApplication, { tenant }: Step): readonly ModelApplication[] {
   return [...tenant.applications.values()].filter(({ parent }) => parent === found);
-}
-
-function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
-  const found = tenant.applications.get((command.id ?? '').toLowerCase());
-  return found && isLive(model, found.expires_at, now) ? found : undefined;
 }
 
 /**

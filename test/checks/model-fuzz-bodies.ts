@@ -3,7 +3,6 @@ import { DEFAULT_MASK, EXPRESSIONS, GOOD, type Plain, type PlainObject } from '.
 import { seededNumbers } from './perform.ts';
 import { METADATA_KEYS, TEXTS } from './random-query.ts';
 
-/** A seeded source of choices. */
 export interface Draw {
   below(limit: number): number;
   chance(probability: number): boolean;
@@ -35,17 +34,7 @@ export function createDraw(seed: number): Draw {
   };
 }
 
-export const CONTAINERS = [
-  '/',
-  '/pci/',
-  '/pci/high/',
-  '/pci-dev/',
-  '/general/high/',
-  '/general/',
-  '/a/',
-  '/a/b/',
-  '/A/B/C/',
-];
+export const CONTAINERS = '/ /pci/ /pci/high/ /pci-dev/ /general/high/ /general/ /a/ /a/b/ /A/B/C/'.split(' ');
 /** The ids of tokens. The list is short, so that ids often conflict. */
 export const IDS = ['abc', 'my token@home', 'x'.repeat(400), 'ünï-id', 'id-1', 'id-2', 'id-3'];
 
@@ -70,7 +59,6 @@ const DATA: readonly Plain[] = [
   { a: null, nested: { deep: ['🃏', 1.5] } },
 ];
 
-/** Returns valid `data` for a type. */
 function goodData(draw: Draw, type: string): Plain {
   const of = (name: string) => draw.one(GOOD[name] ?? []);
   if (type === 'card') {

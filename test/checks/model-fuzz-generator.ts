@@ -206,7 +206,6 @@ function byId(draw: Draw, around: Around): Made {
   return { id: draw.chance(0.1) ? id.toUpperCase() : id };
 }
 
-/** Returns the id of a live, expired or deleted token of any tenant, or an unknown id. */
 function tokenId(draw: Draw, { tenant, tenants }: Around): string {
   const recent = [...tenant.tokens.keys()].slice(-40);
   if (recent.length > 0 && draw.chance(0.9)) return draw.one(recent);
@@ -279,15 +278,7 @@ function patchBody(draw: Draw, { tenant, now }: Around, id: string): PlainObject
   const type = tenant.tokens.get(id)?.type ?? 'token';
   const fresh = newTokenBody(draw, now, type);
   const body: Record<string, Plain> = {};
-  for (const name of [
-    'data',
-    'mask',
-    'metadata',
-    'containers',
-    'search_indexes',
-    'fingerprint_expression',
-    'expires_at',
-  ]) {
+  for (const name of 'data mask metadata containers search_indexes fingerprint_expression expires_at'.split(' ')) {
     if (draw.chance(0.25)) body[name] = name !== 'data' && draw.chance(0.2) ? null : (fresh[name] ?? null);
   }
   if (body['data'] === null) delete body['data'];

@@ -33,7 +33,6 @@ export function endKeys({ tenant }: Step, found: ModelApplication, ended: readon
   }
 }
 
-/** Records that a call uses a key. */
 export function use(key: ModelKey, now: number): void {
   const day = new Date(Math.max(now, key.created_at)).toISOString().slice(0, 10);
   if (key.used === undefined || day > key.used) key.used = day;
@@ -75,7 +74,8 @@ function deleteApplicationKey(step: Step): Expected {
   return { status: 204 };
 }
 
-function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
+/** Finds the live application that a call names. */
+export function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
   const found = tenant.applications.get((command.id ?? '').toLowerCase());
   return found && isLive(model, found.expires_at, now) ? found : undefined;
 }

@@ -4,7 +4,6 @@ import type { CreatedTenant } from './model-fuzz-targets.ts';
 
 const INCLUDED_ACTIVE_TOKENS = 1_000;
 
-/** Creates the model of a vault that holds only these tenants. */
 export function createModel(created: readonly CreatedTenant[], now: number, ignores?: Ignored): Model {
   const tenants = created.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
     const tenant: ModelTenant = {

@@ -76,7 +76,6 @@ export interface ModelTenant {
   readonly fingerprints: Map<string, string>;
 }
 
-/** The input of a step of the model. */
 export interface Step {
   readonly command: Command;
   readonly caller: ModelApplication;
@@ -91,7 +90,6 @@ export interface Step {
 /** A fact that a wrong model ignores, for controls: the expiry of records, or the rules about lists and searches. */
 export type Ignored = 'expiry' | 'rules';
 
-/** The whole state. */
 export interface Model {
   readonly tenants: Map<string, ModelTenant>;
   readonly ignores: Ignored | undefined;

@@ -19,18 +19,7 @@ export interface CreatedTenant {
   readonly application: Application;
 }
 
-/**
- * Two copies of a vault with the same clock and random numbers. One or more daemons serve one copy; the other copy is
- * opened directly.
- */
-export interface Targets {
-  readonly tenants: readonly CreatedTenant[];
-  /** Sends the call to a random daemon and to the other copy. Resolves to both replies. */
-  call(call: Call): Promise<readonly [daemon: Reply, direct: Reply]>;
-  /** Runs an action that is not a call on the vault of a random daemon and on the other copy. */
-  both<T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]>;
-  close(): Promise<void>;
-}
+export type Targets = Awaited<ReturnType<typeof openTargets>>;
 
 const KEY = new Uint8Array(32).fill(7);
 const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
@@ -55,7 +44,11 @@ const NEED_ACTIVITY: readonly OperationId[] = [
   'getApplicationKey',
 ];
 
-export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions): Promise<Targets> {
+/**
+ * Opens two copies of a vault with the same clock and random numbers. One or more daemons serve one copy; the other copy
+ * is opened directly.
+ */
+export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions) {
   let created: readonly CreatedTenant[] = [];
   /** The tenant whose key `writeActivity` uses. No step changes it. */
   let reporter: CreatedTenant | undefined;
@@ -117,11 +110,12 @@ export async function openTargets({ folder, seed, clock, tenants, draw, openStor
 
   return {
     tenants: created,
-    call: async (call) => {
+    /** Sends the call to a random daemon and to the other copy. Resolves to both replies. */
+    call: async (call: Call): Promise<readonly [daemon: Reply, direct: Reply]> => {
       if (NEED_ACTIVITY.includes(call.operation)) await writeActivity();
       return Promise.all([daemons.call(call), callDirect(call)]);
     },
-    both: async (action) => {
+    both: async <T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]> => {
       await writeActivity();
       return Promise.all([action(daemons.vault()), action(direct)]);
     },

@@ -33,10 +33,10 @@ import {
 export const STEPS = {
   createToken,
   previewToken,
-  listTokens,
-  listTokensByCursor,
-  searchTokens,
-  searchTokensByCursor,
+  listTokens: (step) => filtered(step, listed),
+  listTokensByCursor: (step) => filtered(step, listedByCursor),
+  searchTokens: (step) => searched(step, listed),
+  searchTokensByCursor: (step) => searched(step, listedByCursor),
   getToken,
   updateToken,
   deleteToken,
@@ -178,25 +178,10 @@ function atMost(transform: string, most: Plain | undefined): string {
   return STRENGTHS[rank] ?? 'redact';
 }
 
-function listTokens(step: Step): Expected {
-  const { query } = step.command;
-  return listed(step, filteredBy(query), Object.fromEntries(query));
-}
-
-function listTokensByCursor(step: Step): Expected {
-  const { query } = step.command;
-  return listedByCursor(step, filteredBy(query), Object.fromEntries(query));
-}
-
-function searchTokens(step: Step): Expected {
-  const body = step.command.body ?? {};
-  return listed(step, searchedBy(step), body);
-}
-
-function searchTokensByCursor(step: Step): Expected {
-  const body = step.command.body ?? {};
-  return listedByCursor(step, searchedBy(step), body);
-}
+type Answer = (step: Step, filter: Filter, asked: PlainObject) => Expected;
+const filtered = (step: Step, answer: Answer) =>
+  answer(step, filteredBy(step.command.query), Object.fromEntries(step.command.query));
+const searched = (step: Step, answer: Answer) => answer(step, searchedBy(step), step.command.body ?? {});
 
 type Filter = (token: ModelToken) => boolean;
 
@@ -237,7 +222,6 @@ function searchedBy({ command, caller, model }: Step): Filter {
     });
 }
 
-/** Returns the live tokens that match the filter and that the caller may read. */
 function visibleTokens({ caller, tenant, now, model }: Step, filter: Filter): readonly ModelToken[] {
   return [...tenant.tokens.values()].filter(
     (token) =>

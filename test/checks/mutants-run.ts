@@ -5,7 +5,6 @@ import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from './folder.ts';
 
-/** A guard to remove from the source. */
 export interface SourceGuard {
   readonly name: string;
   readonly file: string;
@@ -13,6 +12,8 @@ export interface SourceGuard {
   readonly from: string;
   readonly to: string;
 }
+
+export const guard = (name: string, file: string, from: string, to: string): SourceGuard => ({ name, file, from, to });
 
 /** A guard to remove, and the tests that must then fail. */
 export interface Mutant extends SourceGuard {
@@ -25,29 +26,33 @@ export interface Mutant extends SourceGuard {
 
 const TABLE = readFileSync(new URL('mutants.txt', import.meta.url), 'utf8');
 
-/** The rows of mutants.txt, whose header explains the format. */
+/** The guards of mutants.txt, whose header explains the format. */
 export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
   .split('\n\n')
   .slice(1)
-  .map((row) => {
-    const [name = '', place = '', ...lines] = row.split('\n');
-    const text = (sign: string) =>
-      lines
-        .filter((line) => line.startsWith(sign))
-        .map((line) => line.slice(1))
-        .join('\n');
-    const {
-      file = '',
-      built,
-      tests = '',
-      pattern,
-    } = /^(?<file>.*?): (?<built>built )?(?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(place)?.groups ?? {};
-    const guard = { name, file, from: text('-'), to: text('+') };
-    return { ...guard, tests: tests.split(' '), isBuilt: built !== undefined, ...(pattern && { pattern }) };
+  .flatMap((block) => {
+    const [file = '', ...guards] = block.split(/\n(?![-+])/);
+    return guards.map((guard) => readMutant(file, guard.split('\n')));
   });
 
+function readMutant(file: string, [head = '', ...lines]: readonly string[]): Mutant {
+  const text = (sign: string) => lines.flatMap((line) => (line.startsWith(sign) ? line.slice(1) : [])).join('\n');
+  const [from = '', to = text('+')] = text('-').split(' → ');
+  const { name, built, tests, pattern }: Readonly<Record<string, string | undefined>> =
+    /^(?<name>.*?) \| (?<built>built )?(?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(head)?.groups ?? {};
+  return {
+    name: name ?? head,
+    file,
+    from,
+    to,
+    tests: (tests ?? '').split(' ').map((test) => `test/${test}.test.ts`),
+    isBuilt: built !== undefined,
+    ...(pattern !== undefined && { pattern }),
+  };
+}
+
 /** The numbers of tests that passed and failed. `broken` is the reason why no test ran. */
-export interface TestRun {
+interface TestRun {
   readonly passed: number;
   readonly failed: number;
   readonly broken: string | undefined;
@@ -60,42 +65,19 @@ interface RunOptions {
   readonly maxMs: number;
 }
 
-/** A copy of the sources and tests in which guards can be removed. */
-export interface MutantCopy extends Disposable {
-  readonly folder: string;
-  /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
-  removeGuard(guard: SourceGuard): () => void;
-  /** Builds the bundles of the product. Returns whether it could. */
-  build(): boolean;
-  test(files: readonly string[], pattern?: string): Promise<TestRun>;
-  /** Runs test files. Resolves to those that fail, or to undefined when the run does not end within `maxMs`. */
-  failedFiles(files: readonly string[], options: RunOptions): Promise<readonly string[] | undefined>;
-  /**
-   * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
-   */
-  testMutant(mutant: Mutant): Promise<TestRun>;
-}
+export type MutantCopy = ReturnType<typeof copySources>;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Some tests of processes run commands of the build. They start a daemon of the sources. */
 const COPIED = [
-  'src',
-  'test',
-  'scripts',
-  'bin',
-  'dist',
-  'docs',
-  'deploy',
-  'README.md',
-  'package.json',
-  'package-lock.json',
-  'tsconfig.json',
-  'vitest.config.ts',
+  ...['src', 'test', 'scripts', 'bin', 'dist', 'docs', 'deploy'],
+  ...['README.md', 'package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'],
 ];
 /** Milliseconds after which a mutant that hangs counts as killed. */
 const MAX_MS = 120_000;
 
-export function copySources(): MutantCopy {
+/** Copies the sources and tests, so that guards can be removed. */
+export function copySources() {
   const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
@@ -122,12 +104,14 @@ export function copySources(): MutantCopy {
     return report === undefined ? { passed: 0, failed: 1, broken: undefined } : readReport(report);
   }
 
+  /** Runs test files. Resolves to those that fail, or to undefined when the run does not end within `maxMs`. */
   async function failedFiles(files: readonly string[], options: RunOptions): Promise<readonly string[] | undefined> {
     const report = await run(files, options);
     const failed = report?.testResults.filter(({ status }) => status === 'failed');
     return failed?.map(({ name }) => relative(realpathSync(folder), name).replaceAll(sep, '/'));
   }
 
+  /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
   function removeGuard({ name, file, from, to }: SourceGuard): () => void {
     const path = join(folder, file);
     const whole = readFileSync(path, 'utf8');
@@ -141,6 +125,7 @@ export function copySources(): MutantCopy {
     return () => writeFileSync(path, whole);
   }
 
+  /** Builds the bundles of the product. Returns whether it could. */
   function build(): boolean {
     const script = join('scripts', 'build-bundle.ts');
     return spawnSync(process.execPath, [script], { cwd: folder, stdio: 'ignore' }).status === 0;
@@ -152,7 +137,8 @@ export function copySources(): MutantCopy {
     build,
     test,
     failedFiles,
-    async testMutant(mutant) {
+    /** Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source. */
+    async testMutant(mutant: Mutant): Promise<TestRun> {
       const restore = removeGuard(mutant);
       const isBroken = mutant.isBuilt && !build();
       try {

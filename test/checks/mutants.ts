@@ -39,7 +39,6 @@ async function kill(mutants: readonly Mutant[]): Promise<Figures> {
   }
 }
 
-/** Returns all mutants, or a random sample for a quick run. */
 function chosen({ seed, quick }: CheckOptions): readonly Mutant[] {
   if (!quick) return MUTANTS;
   const random = seededNumbers(seed);

@@ -11,7 +11,6 @@ export async function endWithin({ child, ended }: Pick<DaemonProcess, 'child' | 
   return end;
 }
 
-/** Resolves to whether a daemon answers. */
 export async function isAnswering(url: string): Promise<boolean> {
   const signal = AbortSignal.timeout(5_000);
   return fetch(`${url}/livez`, { signal, headers: { connection: 'close' } }).then(

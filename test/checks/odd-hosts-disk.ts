@@ -1,13 +1,12 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
+import { VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { mayMount, UNSHARE } from './paths-second.ts';
-import { WRITTEN } from './paths-things.ts';
+import { makeBeside, makeInputs, WRITTEN } from './paths-things.ts';
 import { inParallel } from './perform.ts';
 import { runBriefly } from './run-briefly.ts';
-import { makeVaultFile } from './vault-file.ts';
 
 /** Mounts a folder over itself, only for reading, in a process of its own mounts. */
 const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
@@ -31,18 +30,10 @@ export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promi
   if (!mayMount()) return 'this system may not mount';
   using folder = makeMemoryFolder();
   const at = (...names: readonly string[]) => join(folder.path, ...names);
-  const vault = await makeVaultFile(folder.path);
-  mkdirSync(at('ro', 'config', 'profiles'), { recursive: true, mode: 0o700 });
-  mkdirSync(at('ro', 'vault.db.snapshots'), { mode: 0o700 });
+  const own = await makeInputs(folder.path, bin);
+  const { VAULT_FILE: _file, VAULT_KEY_FILE, ...env } = own;
+  makeBeside(at('ro'));
   for (const name of ['vault.db', 'vault.db.key']) cpSync(at(name), at('ro', name));
-  writeFileSync(at('ro', 'vault.db.dev.json'), '{}');
-  writeFileSync(at('ro', 'config', 'profiles', 'one.json'), '{"url":"http://127.0.0.1:1"}', { mode: 0o600 });
-  writeFileSync(at('rows'), '{"type":"token","data":"a"}\n');
-  writeFileSync(at('seed.yaml'), 'tokens: {}\n');
-  const env = { ...ENVIRONMENT, VAULT_API_KEY: vault.everything };
-  const own = { ...env, VAULT_FILE: vault.file, VAULT_KEY_FILE: vault.keyFile };
-  const copied = await runBriefly(folder.path, own, ['env', process.execPath, bin, 'backup', 'copy.db']);
-  if (copied.code !== 0) throw new Error(copied.stderr);
   const rows = Object.entries(WRITTEN).filter((_, at) => !isSample || at % 2 === 0);
   await inParallel(rows.length, 2, async (index) => {
     const [name = '', words = []] = rows[index] ?? [];
@@ -52,13 +43,10 @@ export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promi
       return !isGiven && /^(?:new|vault)\.db$/.test(word) ? `ro/${word}` : word;
     });
     const isNew = words.includes('new.db') && words[0] !== 'move';
-    const derived = { VAULT_FILE: 'ro/vault.db', VAULT_KEY_FILE: vault.keyFile };
+    const derived = { VAULT_FILE: 'ro/vault.db', VAULT_KEY_FILE };
     const variables = { ...(isNew ? env : isGiven ? own : { ...env, ...derived }), VAULT_CONFIG_DIR: 'ro/config' };
-    const { code, stderr } = await runBriefly(
-      folder.path,
-      variables,
-      mounting(at('ro'), [process.execPath, bin, ...line]),
-    );
+    const command = [...UNSHARE, 'sh', '-c', READ_ONLY, 'sh', at('ro'), process.execPath, bin, ...line];
+    const { code, stderr } = await runBriefly(folder.path, variables, command);
     const flag = NAMED[name] ?? /--[a-z-]+/.exec(name)?.[0] ?? '';
     const isNamed = WITHOUT_FLAG.has(name) || stderr.includes(`vault: ${flag}: `);
     if (code !== 2 || !isNamed || !stderr.includes('(EROFS)'))
@@ -66,13 +54,3 @@ export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promi
   });
   return rows.length;
 }
-
-const mounting = (folder: string, command: readonly string[]) => [
-  ...UNSHARE,
-  'sh',
-  '-c',
-  READ_ONLY,
-  'sh',
-  folder,
-  ...command,
-];

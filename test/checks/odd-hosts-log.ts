@@ -25,7 +25,6 @@ const KEPT_OPERATION = 'getTenant';
 const ANONYMOUS_PATHS = ['/unknown', '/tokens', '/', '/livez'] as const;
 const STATUS_LINE = 'HTTP/1.1 ';
 
-/** Sends requests on several connections, and waits for all replies. */
 async function ask(daemon: DaemonProcess, path: string, requests: number, key?: string): Promise<void> {
   const shares = Array.from({ length: CONNECTIONS }, () => askOn(daemon, path, requests / CONNECTIONS, key));
   await Promise.all(shares);

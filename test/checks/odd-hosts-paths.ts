@@ -16,9 +16,7 @@ const PATHS = {
   ENAMETOOLONG: 'x'.repeat(300),
 } as const;
 
-/** The values in the help of flags that are paths. */
 const PATH_VALUES: ReadonlySet<string> = new Set(['path', 'folder', 'place']);
-/** The arguments that are paths, by command. */
 const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
   import: 'file',
   restore: 'backup',
@@ -27,7 +25,6 @@ const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
 };
 /** Matches help that speaks of a path. */
 const SUGGESTS_PATH = /\b(?:file|folder|path)\b/;
-/** The commands with the path of a URL as an argument. */
 const WITH_URL_PATH: ReadonlySet<string> = new Set(['dev faults set']);
 
 interface Line {
@@ -37,12 +34,18 @@ interface Line {
   readonly code: keyof typeof PATHS;
 }
 
-/** Returns a command line for each flag and argument with a path of each command, and each error. */
-async function allLines(): Promise<readonly Line[]> {
-  const lines: Line[] = [];
+async function* allCommands() {
   for (const { words, define } of allEntries()) {
     const command = new Command();
     await define(command);
+    yield { words, command };
+  }
+}
+
+/** Returns a command line for each flag and argument with a path of each command, and each error. */
+async function allLines(): Promise<readonly Line[]> {
+  const lines: Line[] = [];
+  for await (const { words, command } of allCommands()) {
     const required = command.registeredArguments.filter((argument) => argument.required).map(() => 'x');
     const codes = Object.keys(PATHS) as (keyof typeof PATHS)[];
     for (const option of command.options) {
@@ -60,9 +63,7 @@ async function allLines(): Promise<readonly Line[]> {
 
 /** Throws for a flag or an argument that looks like a path, and is not in the tables: its errors would not be tried. */
 async function requireAllPaths(): Promise<void> {
-  for (const { words, define } of allEntries()) {
-    const command = new Command();
-    await define(command);
+  for await (const { words, command } of allCommands()) {
     const line = words.join(' ');
     const values = command.options.map(({ flags }) => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? '');
     const names = command.registeredArguments
@@ -111,7 +112,6 @@ function judge({ words, name, code }: Line, exitCode: number | null, stderr: str
   throw new CheckFailure(`${words.join(' ')}: exit code ${exitCode}: ${stderr.slice(0, 400)}`);
 }
 
-/** Runs one command of another product. */
 export function tryOnePath(bin: string): void {
   using folder = makeMemoryFolder();
   makePlaces(folder.path);

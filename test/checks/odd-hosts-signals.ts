@@ -15,7 +15,6 @@ import { makeVaultFile } from './vault-file.ts';
  */
 type Effect = 'stops' | 'reports' | 'stays' | 'pauses' | 'dies';
 
-/** The effect of each signal without a terminal and on one, as in docs/service.md. */
 const SIGNALS: readonly (readonly [signal: NodeJS.Signals, without: Effect, onTerminal: Effect])[] = [
   ['SIGHUP', 'reports', 'stops'],
   ['SIGINT', 'stops', 'stops'],
@@ -67,7 +66,6 @@ export async function trySignals(isSample: boolean, bin = VAULT_BIN): Promise<nu
   return cases.reduce((sum, { signals }) => sum + signals.length, 0);
 }
 
-/** Returns the command that runs a command line on a terminal of its own. */
 const onTerminal = (line: readonly string[]) => {
   const quoted = line.map((word) => `'${word}'`);
   return ['script', '-qec', `exec ${quoted.join(' ')}`, '/dev/null'];

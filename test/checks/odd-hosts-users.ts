@@ -1,15 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
+import { runBriefly } from './run-briefly.ts';
 
 const USER = 12_345;
 /** A user without an entry in /etc/passwd, and an empty environment: no HOME, no PATH. */
 const AS_NOBODY = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', 'env', '-i', 'LANG=C'];
-const MAX_MS = 20_000;
 
 /** A command line, and what it prints. A command that serves is stopped when it has printed this. */
 const COMMANDS: readonly (readonly [words: string, prints: RegExp, isServing?: true])[] = [
@@ -43,26 +42,10 @@ export async function tryWithoutHome(isSample: boolean, bin = VAULT_BIN): Promis
   spawnSync('chmod', ['711', folder.path]);
   const chosen = isSample ? COMMANDS.filter(([line]) => SAMPLE.test(line)) : COMMANDS;
   for (const [line, prints, isServing = false] of chosen) {
-    const printed = await run(own, bin, line.split(' '), isServing ? prints : undefined);
+    const words = [...AS_NOBODY, process.execPath, bin, ...line.split(' ')];
+    const { printed } = await runBriefly(own, process.env, words, isServing ? prints : undefined);
     if (/unexpected error/.test(printed) || !prints.test(printed))
       throw new CheckFailure(`${line}: ${printed.slice(0, 300)}`);
   }
   return chosen.length;
-}
-
-/** Resolves to everything that a command printed until it ended. Ends it when it has printed `until`. */
-async function run(cwd: string, bin: string, words: readonly string[], until?: RegExp): Promise<string> {
-  const [program = '', ...args] = [...AS_NOBODY, process.execPath, bin, ...words];
-  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_MS);
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      printed += text;
-      if (until?.test(printed)) child.kill('SIGTERM');
-    });
-  }
-  await once(child, 'close');
-  clearTimeout(timer);
-  return printed;
 }

@@ -1,14 +1,10 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** Block coverage of the code below a URL. */
-export interface Coverage {
-  /** Returns the blocks that ran since the last call. */
-  take(): ReadonlySet<string>;
-  stop(): void;
-}
-
-/** Starts the coverage. Call it before the code is loaded: code compiled earlier has no block counters. */
-export function startCoverage(urlPrefix: string): Coverage {
+/**
+ * Starts block coverage of the code below a URL. Call it before the code is loaded: code compiled earlier has no block
+ * counters.
+ */
+export function startCoverage(urlPrefix: string) {
   const session = new Session();
   session.connect();
   /** Posts a command. The answer is synchronous because the session belongs to this thread. */
@@ -24,7 +20,8 @@ export function startCoverage(urlPrefix: string): Coverage {
   post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 
   return {
-    take() {
+    /** Returns the blocks that ran since the last call. */
+    take(): ReadonlySet<string> {
       const blocks = new Set<string>();
       const { result } = post('Profiler.takePreciseCoverage') as Profiler.TakePreciseCoverageReturnType;
       for (const { url, scriptId, functions } of result) {

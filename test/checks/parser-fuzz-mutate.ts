@@ -1,4 +1,3 @@
-/** Changes a text at one place. */
 type Change = (text: string, at: number, draw: Draw) => string;
 
 /** Returns a whole number from 0 to below `end`. */
@@ -6,20 +5,7 @@ type Draw = (end: number) => number;
 
 /** Characters that parsers may treat specially. */
 const ODD = [
-  '\0',
-  '\v',
-  '\u2028',
-  '\ufeff',
-  '\ud800',
-  '\udc00',
-  '\u00e9',
-  '\u{1f600}',
-  '"',
-  "'",
-  '\\',
-  '\r\n',
-  '-',
-  '0',
+  ...['\0', '\v', '\u2028', '\ufeff', '\ud800', '\udc00', '\u00e9', '\u{1f600}', '"', "'", '\\', '\r\n', '-', '0'],
 ];
 
 const CHANGES: readonly Change[] = [

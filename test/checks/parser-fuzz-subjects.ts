@@ -61,7 +61,6 @@ async function* pieces<T extends string | Uint8Array>(whole: T, random: () => nu
   }
 }
 
-/** Collects all items, and the message of the fault that ended them, if any. */
 async function collect<T>(items: AsyncIterable<T>): Promise<{ readonly found: readonly T[]; readonly fault?: string }> {
   const found: T[] = [];
   const { error } = await attempt('Fault', async () => {
@@ -122,19 +121,21 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
       name: 'template',
       seeds: cases,
       dictionary: [
-        '{{ data',
-        ' }}',
-        ' | ',
-        '.a',
-        '[0]',
-        "['a']",
-        ': 1',
-        ', ',
-        "'x'",
-        'reveal_last: 4',
-        "json: '$.a'",
-        '\\',
-        DATA,
+        ...[
+          '{{ data',
+          ' }}',
+          ' | ',
+          '.a',
+          '[0]',
+          "['a']",
+          ': 1',
+          ', ',
+          "'x'",
+          'reveal_last: 4',
+          "json: '$.a'",
+          '\\',
+          DATA,
+        ],
       ],
       async try(text) {
         const [source = '', dataText = ''] = text.split(DATA);

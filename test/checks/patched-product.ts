@@ -3,15 +3,6 @@ import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.ts';
 import { makeFolder } from './folder.ts';
 
-/** A copy of the built product. */
-/** Its disposal removes it; the end of this process does so at the latest. */
-export interface ProductCopy extends Disposable {
-  readonly folder: string;
-  /** The path of its `dist/vault.cjs`. */
-  readonly bin: string;
-  remove(): void;
-}
-
 /** The code of the command and of the writer thread. The thread has its own bundle, which repeats shared code. */
 const COMMAND = 'dist/chunks';
 const THREAD = 'dist/vault/writer-thread.js';
@@ -27,8 +18,11 @@ export function builtText<Text extends string>(text: Text): Text {
 /** The declared texts of the checks that are loaded. */
 export const builtTexts: ReadonlySet<string> = texts;
 
-/** Copies the built product into the checkout, so that Node finds its packages. Removes the copy at exit. */
-export function copyProduct(): ProductCopy {
+/**
+ * Copies the built product into the checkout, so that Node finds its packages. `bin` is its command. Its disposal, or
+ * the end of this process, removes the copy.
+ */
+export function copyProduct() {
   const parent = join(ROOT, 'node_modules', '.cache');
   mkdirSync(parent, { recursive: true });
   const { path: folder, [Symbol.dispose]: remove } = makeFolder(parent);
@@ -52,7 +46,7 @@ export function patchProduct(
   before: string,
   after: string,
   ...more: readonly (readonly [before: string, after: string])[]
-): ProductCopy {
+) {
   const product = copyProduct();
   const chunks = join(product.folder, COMMAND);
   for (const [from, to] of [[before, after] as const, ...more]) {

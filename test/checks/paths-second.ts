@@ -2,18 +2,16 @@ import { spawnSync } from 'node:child_process';
 import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { type DaemonProcess, startDaemon } from './daemon-process.ts';
+import { ask, type DaemonProcess, startDaemon } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { makeVaultFile, readTokens, withVault } from './vault-file.ts';
 
-/** A way to give a file a second path. */
 export interface SecondPath {
   readonly way: string;
   /** The name of the second path. Its characters need an escape in /proc/self/mountinfo. */
   readonly name: string;
   /** Creates the second path, or returns the command prefix of a process that has it. */
   readonly make: (file: string, second: string) => readonly string[];
-  /** What the second daemon must report. */
   readonly reports: RegExp;
 }
 
@@ -103,12 +101,8 @@ async function createTokens(
   for (let n = 0; n < count; n += 1) {
     const daemon = daemons[n % daemons.length];
     const id = `token-${acknowledged.size}-${n}`;
-    const reply = await fetch(`${daemon?.url}/tokens`, {
-      method: 'POST',
-      headers: { 'SVC-API-KEY': key, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ id, type: 'token', data: { filling: 'x'.repeat(500) } }),
-    });
-    if (reply.status === 201) acknowledged.add(id);
+    const body = { id, type: 'token', data: { filling: 'x'.repeat(500) } };
+    if ((await ask(daemon?.url ?? '', key, '/tokens', body)).status === 201) acknowledged.add(id);
   }
 }
 

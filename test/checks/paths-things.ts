@@ -66,19 +66,29 @@ const numbersOf = (path: string) => {
   return JSON.stringify({ ino, mode, rdev, nlink });
 };
 
+/** Makes a vault, its backup, and what `WRITTEN` reads. Resolves to the variables that name the vault. */
+export async function makeInputs(folder: string, bin: string) {
+  const { file, keyFile, everything } = await makeVaultFile(folder);
+  writeFileSync(join(folder, 'rows'), '{"type":"token","data":"a"}\n');
+  writeFileSync(join(folder, 'seed.yaml'), 'tokens: {}\n');
+  const env = { ...ENVIRONMENT, VAULT_FILE: file, VAULT_KEY_FILE: keyFile, VAULT_API_KEY: everything };
+  const { code, stderr } = await runBriefly(folder, env, [process.execPath, bin, 'backup', 'copy.db']);
+  if (code !== 0) throw new Error(stderr);
+  return env;
+}
+
+/** Makes what else commands find beside a vault: a profile, a folder for snapshots, and a list of the dev server. */
+export function makeBeside(folder: string): void {
+  mkdirSync(join(folder, 'config', 'profiles'), { recursive: true, mode: 0o700 });
+  mkdirSync(join(folder, 'vault.db.snapshots'), { mode: 0o700 });
+  writeFileSync(join(folder, 'vault.db.dev.json'), '{}');
+  writeFileSync(join(folder, 'config', 'profiles', 'one.json'), '{"url":"http://127.0.0.1:1"}', { mode: 0o600 });
+}
+
 /** Runs a command on each thing at each path. Each must be refused and stay. Returns the number of attempts. */
 export async function attackThings(isSample: boolean, bin = VAULT_BIN): Promise<number> {
   using folder = makeMemoryFolder();
-  const vault = await makeVaultFile(folder.path);
-  writeFileSync(join(folder.path, 'rows'), '{"type":"token","data":"a"}\n');
-  writeFileSync(join(folder.path, 'seed.yaml'), 'tokens: []\n');
-  const base = {
-    ...ENVIRONMENT,
-    VAULT_FILE: vault.file,
-    VAULT_KEY_FILE: vault.keyFile,
-    VAULT_API_KEY: vault.everything,
-  };
-  await runBriefly(folder.path, base, [process.execPath, bin, 'backup', 'copy.db']);
+  const base = await makeInputs(folder.path, bin);
   const pairs = Object.keys(WRITTEN).flatMap((name) => Object.keys(THINGS).map((thing) => ({ name, thing })));
   const chosen = isSample ? pairs.filter(({ thing }, n) => thing === 'fifo' || n % 12 === 0) : pairs;
   await inParallel(chosen.length, 2, async (index) => {
@@ -98,12 +108,9 @@ interface Attempt {
 }
 
 async function attackOne(own: string, from: string, { name, thing, base, bin }: Attempt): Promise<void> {
-  mkdirSync(join(own, 'config', 'profiles'), { recursive: true, mode: 0o700 });
-  mkdirSync(join(own, 'vault.db.snapshots'), { mode: 0o700 });
+  makeBeside(own);
   for (const file of ['vault.db', 'vault.db.key', 'copy.db', 'rows', 'seed.yaml'])
     run('cp', '-p', join(from, file), join(own, file));
-  writeFileSync(join(own, 'vault.db.dev.json'), '{}');
-  writeFileSync(join(own, 'config', 'profiles', 'one.json'), '{"url":"http://127.0.0.1:1"}', { mode: 0o600 });
   const at = join(own, AT[name] ?? 'thing');
   THINGS[thing]?.(at);
   const before = numbersOf(at);

@@ -7,14 +7,12 @@ export interface Performed {
   readonly text: string;
   /** The parsed body, or an empty object. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** The parsed body if it is a list. */
   readonly list: readonly unknown[];
   readonly replayed?: true | undefined;
 }
 
 export interface PerformParts {
   readonly id?: string;
-  /** The id of an API key of the application `id`. */
   readonly keyId?: string;
   readonly query?: string;
   readonly body?: object;
@@ -71,13 +69,11 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
   };
 }
 
-/** Returns the parameters of an operation's path. */
 export function paramsOf({ params }: Operation, values: Readonly<Record<string, string | undefined>>) {
   const names = Object.keys(params?.properties ?? {}).filter((name) => values[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, values[name] ?? '']));
 }
 
-/** Runs `work` for each number below `count`, `width` at a time. */
 export async function inParallel(count: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

@@ -4,7 +4,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../src/contract
 import { createKeyring, unlockKeyring } from '../../src/keyring/master-key.ts';
 import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vault.ts';
 import { createStore } from '../create-store.ts';
-import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { CheckFailure } from './check.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
@@ -13,7 +13,6 @@ import type { OpenStores } from './start-daemons.ts';
 
 export const PLAINTEXT = 'plain-4242';
 export const MASKED = 'masked-XXXX';
-/** A text that all data of the other tenant contains. */
 export const FOREIGN = 'foreign-canary';
 export const TOKEN_IDS = { one: 'token-one', two: 'token-two', other: 'token-foreign' } as const;
 export const CONTAINERS = { one: ['/pci/high/'], two: ['/pci/high/', '/bank/high/'] } as const;
@@ -69,26 +68,11 @@ export interface Fixture {
   readonly seedApplicationKey: string;
   /** The application that the calls read, change and delete. */
   readonly lookedAt: string;
-  /** The id of its second API key. */
   readonly lookedAtKey: string;
-  /** Puts a token back into its containers. */
   restore(target: 'one' | 'two'): Promise<void>;
 }
 
-export interface MatrixWorld {
-  /** A vault for each daemon, all on the same store. */
-  readonly vaults: readonly Vault[];
-  /** Closes the vaults. */
-  close(): Promise<void>;
-  /** Sends a call to a random vault. */
-  readonly dispatch: Vault['dispatch'];
-  readonly clock: SteppingClock;
-  readonly other: { readonly key: string; readonly management: string; readonly applicationId: string };
-  prepare(who: Applicant): Promise<Fixture>;
-  /** Brings the applicant's key into the given state. Resolves to the key to send. */
-  spoil(fixture: Fixture, state: KeyState): Promise<string | undefined>;
-  do(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply>;
-}
+export type MatrixWorld = Awaited<ReturnType<typeof openMatrixWorld>>;
 
 const EVERYTHING: Applicant = {
   type: 'private',
@@ -98,8 +82,8 @@ const EVERYTHING: Applicant = {
   ],
 };
 
-/** Opens vaults on these stores. Default: one store on a new file. */
-export async function openMatrixWorld(seed: number, openStores?: OpenStores): Promise<MatrixWorld> {
+/** Opens a vault for each daemon, on these stores. Default: one store on a new file. */
+export async function openMatrixWorld(seed: number, openStores?: OpenStores) {
   const folder = makeMemoryFolder();
   const onFile: OpenStores = async (header) => [await createStore(join(folder.path, 'vault.db'), header)];
   const random = seededRandom(`matrix ${seed}`);
@@ -189,12 +173,13 @@ export async function openMatrixWorld(seed: number, openStores?: OpenStores): Pr
     clock,
     other,
     do: perform,
-    spoil: async (fixture, state) => {
+    /** Brings the applicant's key into the given state. Resolves to the key to send. */
+    spoil: async (fixture: Fixture, state: KeyState) => {
       // Use the key once while it is valid, so that each vault caches it. A cached key must end on time too.
       for (const vault of vaults) await vault.dispatch(callOf(fixture.seedApplicationKey, 'getTenant'));
       return spoilers[state](fixture);
     },
-    prepare: async (who) => {
+    prepare: async (who: Applicant): Promise<Fixture> => {
       const {
         management,
         applicationId,

@@ -38,7 +38,6 @@ async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
   return runMatrix({ seed, overHttp: true, keep });
 }
 
-/** Keeps every cell with a good key and a fifth of the others, which mostly repeat each other. */
 const keepSample = ({ state }: Cell, index: number) => state === 'good' || index % SAMPLE_EVERY === 0;
 
 async function run({ seed, quick }: CheckOptions) {

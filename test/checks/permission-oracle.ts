@@ -51,13 +51,11 @@ export interface Expected {
   readonly status: number;
   /** How much the reply shows of a token. */
   readonly sight?: Sight;
-  /** The number of items in a list. */
   readonly items?: number;
   /** For updates: whether the reply has the members that every reader sees. */
   readonly isRead?: boolean;
 }
 
-/** A member of an update. */
 export type Member =
   | 'data'
   | 'mask'

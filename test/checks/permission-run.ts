@@ -83,17 +83,13 @@ export interface Cell {
   readonly state: KeyState;
   readonly operation: OperationId;
   readonly target: Target;
-  /** For updates: the member to change. */
   readonly member?: Member;
 }
 
 export interface MatrixResult {
   readonly cells: number;
-  /** Cells with a good key. */
   readonly authenticated: number;
-  /** Cells by the status of the reply. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** One line for each wrong cell. */
   readonly wrong: readonly string[];
   /** Successes on objects of another tenant, and replies that contain its data. */
   readonly foreign: number;
@@ -187,10 +183,7 @@ export async function runMatrix({
   const call = daemons?.call ?? world.dispatch;
   const statuses: Record<string, number> = {};
   const wrong: string[] = [];
-  let cells = 0;
-  let authenticated = 0;
-  let foreign = 0;
-  let index = 0;
+  let [cells, authenticated, foreign, index] = [0, 0, 0, 0];
 
   async function run(cell: Cell, key: string | undefined, fixture: Fixture): Promise<void> {
     if (!keep(cell, index++)) return;
@@ -202,14 +195,9 @@ export async function runMatrix({
     cells++;
     if (cell.state === 'good') authenticated++;
     statuses[reply.status] = (statuses[reply.status] ?? 0) + 1;
-    if (reply.bodyText?.includes(FOREIGN) && !request.bodyText?.includes(FOREIGN)) foreign++;
-    else if (
-      cell.target === 'other' &&
-      !OWN_TOKENS.includes(cell.operation) &&
-      (found.items ?? 1) > 0 &&
-      found.status < 300
-    )
-      foreign++;
+    const isReached = found.status < 300 && (found.items ?? 1) > 0 && !OWN_TOKENS.includes(cell.operation);
+    const isShown = reply.bodyText?.includes(FOREIGN) && !request.bodyText?.includes(FOREIGN);
+    if (isShown || (cell.target === 'other' && isReached)) foreign++;
     if (same(found, wanted) && flaws.length === 0) return;
     wrong.push(JSON.stringify({ ...cell, wanted, found, ...(flaws.length > 0 && { flaws }) }));
   }

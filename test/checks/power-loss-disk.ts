@@ -22,17 +22,11 @@ interface State {
   bytes: Buffer;
 }
 
-/** A disk that replays the changes of a process and can lose power at any moment. */
-export interface CrashDisk {
-  apply(event: DiskEvent): void;
-  /** Returns the content of the disk if the power fails now. Does not change the disk. */
-  fail(loss: Loss, random: () => number): Image;
-  /** Returns the number of changes that are not synced. */
-  pending(): number;
-}
-
-/** Creates a disk with a synced database and no log. */
-export function createCrashDisk(database: Buffer): CrashDisk {
+/**
+ * Creates a disk with a synced database and no log. It replays the changes of a process and can lose power at any
+ * moment.
+ */
+export function createCrashDisk(database: Buffer) {
   const durable: Record<DiskFile, State> = {
     database: { there: true, bytes: database },
     log: { there: false, bytes: Buffer.alloc(0) },
@@ -40,7 +34,7 @@ export function createCrashDisk(database: Buffer): CrashDisk {
   let pending: readonly Change[] = [];
 
   return {
-    apply(event) {
+    apply(event: DiskEvent): void {
       if (event.kind === 'answer') return;
       if (event.kind !== 'sync') {
         pending = [...pending, event];
@@ -56,7 +50,8 @@ export function createCrashDisk(database: Buffer): CrashDisk {
       pending = pending.filter((change) => !done.includes(change));
     },
 
-    fail(loss, random) {
+    /** Returns the content of the disk if the power fails now. Does not change the disk. */
+    fail(loss: Loss, random: () => number): Image {
       const kept = survivors(pending, loss, random);
       const content = (name: DiskFile) => {
         const own = kept.filter((change) => change.file === name);
@@ -66,6 +61,7 @@ export function createCrashDisk(database: Buffer): CrashDisk {
       return { database: content('database'), log: content('log') };
     },
 
+    /** Returns the number of changes that are not synced. */
     pending: () => pending.length,
   };
 }

@@ -19,7 +19,6 @@ export interface SentOperation {
 
 /** The life of a daemon, from an empty vault to SIGTERM. */
 export interface Recording extends Pick<VaultFile, 'credential' | 'everything'> {
-  /** The database file before the daemon started. */
   readonly database: Buffer;
   readonly operations: readonly SentOperation[];
   readonly events: readonly DiskEvent[];

@@ -6,13 +6,11 @@ function requireLinux(): void {
     throw new Error('descriptors and memory of a process are read from /proc: on Linux only');
 }
 
-/** Returns the number of open descriptors of a process. */
 export function descriptorsOf(pid: number): number {
   requireLinux();
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Returns the resident memory of a process in MiB. */
 export function residentMiB(pid: number): number {
   return memoryOf(pid, 'VmRSS');
 }
@@ -32,7 +30,6 @@ function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
 /** The clock ticks of a second in /proc, which is 100 on every Linux that Node supports. */
 const TICKS = 100;
 
-/** Returns the processor seconds that a process has used. */
 export function processorSeconds(pid: number): number {
   requireLinux();
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

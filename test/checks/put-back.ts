@@ -1,8 +1,8 @@
+import type { OperationId } from '../../src/contract/operations.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import type { Perform } from './perform.ts';
 import { tamperFile } from './tamper-file.ts';
 
-/** The rows of a table at an earlier time. */
 export interface KeptTable {
   readonly table: string;
   readonly rows: readonly object[];
@@ -10,18 +10,8 @@ export interface KeptTable {
 
 /** The tables with records, in the order of writing. */
 export const TABLES = [
-  'header',
-  'slot',
-  'tenant',
-  'tenant_key',
-  'application',
-  'application_key',
-  'token',
-  'token_index',
-  'container_set',
-  'tombstone',
-  'audit',
-  'audit_index',
+  ...['header', 'slot', 'tenant', 'tenant_key', 'application', 'application_key', 'token', 'token_index'],
+  ...['container_set', 'tombstone', 'audit', 'audit_index'],
 ];
 
 /** SQL that computes the counters of tokens again. */
@@ -37,7 +27,6 @@ export function keepRows(file: string): Promise<readonly KeptTable[]> {
   );
 }
 
-/** Inserts a row into a table, column by column. */
 export function insertRow(connection: Connection, table: string, row: object): void {
   const names = Object.keys(row);
   const values = names.map((name) => `@${name}`);
@@ -85,18 +74,17 @@ export async function privateApplication(
   return { id, keyId: keys.at(-1)?.id ?? '' };
 }
 
-/** A change, the tables whose older rows are restored afterwards, and the finding that `vault doctor` must report. */
-export const ROLLBACKS: Readonly<
-  Record<
-    string,
-    readonly [
-      act: (perform: Perform, keys: ActingKeys) => Promise<unknown>,
-      tables: readonly string[],
-      table: string,
-      what: RegExp,
-    ]
-  >
-> = {
+export type Act = (perform: Perform, keys: ActingKeys) => Promise<unknown>;
+
+export const onApplication =
+  (operation: OperationId): Act =>
+  async (perform, keys) =>
+    perform(keys.management, operation, await privateApplication(perform, keys));
+
+type Rollback = readonly [act: Act, tables: readonly string[], table: string, what: RegExp];
+
+/** Changes, the tables whose older rows are restored afterwards, and the finding that `vault doctor` must report. */
+export const ROLLBACKS: Readonly<Record<string, Rollback>> = {
   'a token as it was before a change': [
     (perform, { apiKey }) => perform(apiKey, 'updateToken', { id: 'token-1', body: { data: 'newer' } }),
     TOKENS,
@@ -110,27 +98,25 @@ export const ROLLBACKS: Readonly<
     /was removed according to the audit/,
   ],
   'an application as it was before its key was regenerated': [
-    async (perform, keys) =>
-      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    onApplication('regenerateApplicationKey'),
     ['application'],
     'application',
     /older row was restored|counted fewer API keys/,
   ],
   'the keys of an application that was regenerated': [
-    async (perform, keys) =>
-      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    onApplication('regenerateApplicationKey'),
     ['application_key'],
     'application_key',
     /was removed according to the audit|removed outside the vault|was replaced by a later API key/,
   ],
   'an API key that was deleted': [
-    async (perform, keys) => perform(keys.management, 'deleteApplicationKey', await privateApplication(perform, keys)),
+    onApplication('deleteApplicationKey'),
     ['application_key'],
     'application_key',
     /was removed according to the audit/,
   ],
   'an application that was deleted': [
-    async (perform, keys) => perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
+    onApplication('deleteApplication'),
     ['application'],
     'application',
     /was removed according to the audit/,

@@ -12,7 +12,6 @@ import { startServedVault } from './served-vault.ts';
 
 const FULL = 1_000;
 const QUICK = 40;
-/** The number of rounds of a race that run at the same time, so that they share group commits. */
 const WIDTH = 4;
 
 /** The targets of the racers, which may be one vault, and the API keys. */

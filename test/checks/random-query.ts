@@ -32,7 +32,6 @@ const TYPES = ['token', 'card', 'bank', 'card_number', 'social_security_number',
 const CONTAINERS = ['/', '*', '/*', '/pci/*', '/pci/high/', '/PCI/High/*', '/general/high/', '/x/*'];
 const TIMES: readonly RangeField[] = ['created_at', 'modified_at', 'expires_at'];
 
-/** Returns a valid random query of one or more clauses. */
 export function randomQuery(draw: Draw, named: Named): RandomQuery {
   const day = (offset: number): Bound => {
     const text = new Date(named.now + offset * DAY_MS).toISOString().slice(0, 10);

@@ -78,8 +78,7 @@ async function verify(vault: ServedVault, ids: ReadonlyMap<number, string>, figu
   });
   if (total_items !== ids.size) throw new CheckFailure(`${ids.size} creates made ${total_items} tokens`, figures);
   await vault.kill();
-  const doctor = await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
-  if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
+  await vault.requireSound(figures);
 }
 
 async function run({ seed, quick }: CheckOptions) {

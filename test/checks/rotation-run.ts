@@ -1,46 +1,64 @@
-import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { unlockMasterKey } from '../../src/keyring/master-key.ts';
+import { loadSodium } from '../../src/keyring/sodium.ts';
+import { deriveFromMaster } from '../../src/keyring/sub-keys.ts';
+import { tenantKeyWrapper } from '../../src/keyring/tenant-keyring.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { VAULT_BIN } from './daemon-process.ts';
-import { inParallel } from './perform.ts';
-import { countInFile, tenantKeyBytes } from './rotation-keys.ts';
-import { killRotations } from './rotation-kills.ts';
-import { startLoad } from './rotation-load.ts';
-import { type ServedVault, serveVault } from './served-vault.ts';
+import { rotateBesideLoad } from './rotation-load.ts';
+import { startServedVault } from './served-vault.ts';
 
-const CALLERS = 32;
-/** The number of tokens that one call reads back. */
-const PAGE = 100;
+const execute = promisify(execFile);
 
-/** The result of rotations under load. */
-export interface RotationRun {
-  /** The number of rotations that SIGKILL stopped before their end. */
-  readonly killed: number;
-  readonly acknowledged: number;
-  /** The number of calls that failed or returned wrong data during the rotations. */
-  readonly refused: number;
-  readonly firstRefusal: string;
-  /** The number of acknowledged writes that are missing at the end. */
-  readonly lost: number;
-  readonly doctorOk: boolean;
-  /** The number of tenant keys at the end. Only one data key and one index key may remain. */
-  readonly keys: number;
-  /** The number of initial keys whose bytes, wrapped or unwrapped, are still in the file or its log. */
-  readonly oldKeysLeft: number;
-  /**
-   * The 99th percentile of read times in milliseconds: before the first rotation, and during the rotations that were
-   * not killed.
-   */
-  readonly readP99Before: number;
-  readonly readP99During: number;
-  readonly readsDuring: number;
-  readonly rotationMs: number;
+/** A stored tenant key without the prefix that all keys share, and the unwrapped key, which must never be stored. */
+interface TenantKeyBytes {
+  readonly wrapped: string;
+  readonly unwrapped: string;
 }
 
-export interface RotationOptions {
+/** The offset of the nonce. The ciphertext and the tag follow. */
+const WRAPPED_FROM = 5;
+
+async function tenantKeyBytes(file: string, credential: Credential): Promise<readonly TenantKeyBytes[]> {
+  const { header, store } = await openVaultFile(file);
+  try {
+    const sodium = await loadSodium();
+    const master = await unlockMasterKey(header, credential);
+    const { unwrap } = tenantKeyWrapper(sodium, deriveFromMaster(sodium, master, 'tenant_key_wrapping'), header);
+    const found = await Promise.all((await store.listTenantIds()).map((id) => store.findTenant(id)));
+    return found.flatMap((one) =>
+      (one?.keys ?? []).map((key) => ({
+        wrapped: Buffer.from(key.wrapped).subarray(WRAPPED_FROM).toString('hex'),
+        unwrapped: Buffer.from(unwrap(one?.tenant.id ?? '', key)).toString('hex'),
+      })),
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * Counts the byte strings that occur in the file or its log. Uses another process, because reading a file that this
+ * process has open would drop its locks.
+ */
+async function countInFile(file: string, texts: readonly string[]): Promise<number> {
+  const code = `
+    const { readFileSync } = require('node:fs');
+    const [files, texts] = process.argv.slice(1).map((text) => JSON.parse(text));
+    const all = files.map((name) => readFileSync(name));
+    const there = (text) => all.some((bytes) => bytes.includes(Buffer.from(text, 'hex')));
+    process.stdout.write(String(texts.filter(there).length));`;
+  const files = [file, `${file}-wal`].filter((name) => existsSync(name));
+  const { stdout } = await execute(process.execPath, ['-e', code, JSON.stringify(files), JSON.stringify(texts)]);
+  return Number(stdout);
+}
+
+interface RotationOptions {
   readonly tokens: number;
   readonly kills: number;
-  /** The time to measure reads before the first rotation, in milliseconds. */
   readonly beforeMs?: number;
   readonly random: () => number;
   /** Skips the final rotations, for the control. */
@@ -48,68 +66,34 @@ export interface RotationOptions {
 }
 
 /**
- * Rotates keys while callers use HTTP, kills the rotation at random moments, lets the last rotations finish, and
- * reports the result.
+ * Rotates the keys of a served file under load. Only one data key and one index key may remain, and no bytes of the
+ * initial keys, wrapped or unwrapped, in the file or its log.
  */
-export async function rotateUnderLoad(options: RotationOptions): Promise<RotationRun> {
-  const { tokens, kills, beforeMs = 0, random, unfinished = false } = options;
-  await using vault = await serveVault();
-  await vault.start();
-  const written = new Map<string, number>();
-  await inParallel(tokens, CALLERS, async (n) => {
-    const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
-    await vault.remote(vault.everything, 'createToken', { body });
-    written.set(body.id, n);
-  });
-  const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${vault.file}.key`)) } as const;
-  const first = await tenantKeyBytes(vault.file, credential);
-
-  const load = startLoad(vault, { written, random });
-  // Wait until the daemon has emptied the log and Node has compiled the hot code.
-  await sleep(beforeMs / 2);
-  load.readsSince();
-  await sleep(beforeMs);
-  const before = load.readsSince();
-  const words = [VAULT_BIN, 'keys', 'rotate', '--yes', '--file', vault.file];
+export async function rotateUnderLoad({ unfinished = false, ...options }: RotationOptions) {
+  await using vault = await startServedVault();
+  const { file, remote, everything } = vault;
+  const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${file}.key`)) } as const;
+  let first: readonly TenantKeyBytes[] = [];
+  const words = [VAULT_BIN, 'keys', 'rotate', '--yes', '--file', file];
   const spawnRotation = (...flags: readonly string[]) =>
     spawn(process.execPath, [...words, ...flags], { stdio: 'ignore' });
-  const killed = await killRotations(spawnRotation, { kills, random });
-  load.readsSince();
-  const started = performance.now();
-  if (!unfinished) for (const flags of [['--indexes'], ['--indexes']]) await rotate(vault, flags);
-  const rotationMs = Math.round(performance.now() - started);
-  const during = load.readsSince();
-  await load.stop();
-
-  let lost = 0;
-  const acknowledged = [...written];
-  await inParallel(Math.ceil(acknowledged.length / PAGE), 2, async (page) => {
-    const asked = acknowledged.slice(page * PAGE, (page + 1) * PAGE);
-    const query = [`size=${PAGE}`, ...asked.map(([id]) => `id=${id}`)].join('&');
-    const { body } = await vault.remote(vault.everything, 'listTokens', { query });
-    const listed = (body['data'] ?? []) as readonly { readonly id: string; readonly data: unknown }[];
-    const found = new Map(listed.map(({ id, data }) => [id, data]));
-    for (const [id, data] of asked) if (found.get(id) !== data) lost += 1;
-  });
+  const { figures, countLost } = await rotateBesideLoad(
+    { remote, everything, spawnRotation },
+    {
+      ...options,
+      async onTokens() {
+        first = await tenantKeyBytes(file, credential);
+      },
+      async finish() {
+        for (let times = unfinished ? 2 : 0; times < 2; times += 1)
+          await vault.cli(['keys', 'rotate', '--yes', '--indexes'], '');
+      },
+    },
+  );
+  const lost = await countLost();
   const doctor = JSON.parse(await vault.cli(['doctor'], '').catch(() => '{"ok":false}'));
-  const last = await tenantKeyBytes(vault.file, credential);
+  const { length: keys } = await tenantKeyBytes(file, credential);
   const old = first.flatMap(({ wrapped, unwrapped }) => [wrapped, unwrapped]);
-  return {
-    killed,
-    acknowledged: acknowledged.length,
-    refused: load.refused(),
-    firstRefusal: load.firstRefusal(),
-    lost,
-    doctorOk: doctor.ok,
-    keys: last.length,
-    oldKeysLeft: await countInFile(vault.file, old),
-    readP99Before: before.p99,
-    readP99During: during.p99,
-    readsDuring: during.reads,
-    rotationMs,
-  };
-}
-
-function rotate(vault: ServedVault, flags: readonly string[]): Promise<string> {
-  return vault.cli(['keys', 'rotate', '--yes', ...flags], '');
+  const oldKeysLeft = await countInFile(file, old);
+  return { ...figures, lost, doctorOk: doctor.ok === true, keys, oldKeysLeft };
 }

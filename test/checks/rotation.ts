@@ -1,6 +1,6 @@
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { seededNumbers } from './perform.ts';
-import { type RotationRun, rotateUnderLoad } from './rotation-run.ts';
+import { rotateUnderLoad } from './rotation-run.ts';
 import { startServedVault } from './served-vault.ts';
 
 const SIZES = {
@@ -28,7 +28,7 @@ async function removedSlotExit() {
   return { exit, served: status };
 }
 
-function judge(run: RotationRun, least: number): void {
+function judge(run: Awaited<ReturnType<typeof rotateUnderLoad>>, least: number): void {
   const { killed, refused, lost, doctorOk, keys, oldKeysLeft } = run;
   const sound = refused === 0 && lost === 0 && doctorOk && keys === 2 && oldKeysLeft === 0;
   if (!sound) throw new CheckFailure('a rotation lost, refused or left something', { ...run });

@@ -1,61 +1,42 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { openFileVault } from '../../src/vault/vault.ts';
+import { CheckFailure, type Figures } from './check.ts';
 import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeFolder } from './folder.ts';
-import { createCaller, EVERYTHING, type Perform } from './perform.ts';
+import { createCaller } from './perform.ts';
+import { makeVaultFile } from './vault-file.ts';
 
 const execute = promisify(execFile);
 
 export interface StartOptions {
   /** The limit on open descriptors (`ulimit -n`). */
   readonly descriptors?: number;
-  /** Additional flags for `vault serve`. */
   readonly flags?: readonly string[];
-  /** Flags for Node. */
   readonly nodeFlags?: readonly string[];
-  /** Further variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string;
 }
 
-/** A vault file in its own folder, and the built product on it. The processes end with this one at the latest. */
-export interface ServedVault extends AsyncDisposable {
-  readonly file: string;
-  readonly management: string;
-  /** The key of a private application with all token permissions and `reveal` on everything. */
-  readonly everything: string;
-  /** Starts the daemon. Resolves to the milliseconds until it accepts requests. */
-  start(options?: StartOptions): Promise<number>;
-  /** Returns the URL of the running daemon. */
-  url(): string;
-  readonly running: () => boolean;
-  /** Returns the process id of the running daemon. */
-  pid(): number;
-  /** Sends SIGKILL and waits until the daemon is gone. */
-  kill(): Promise<void>;
-  /** Calls the running daemon over HTTP. */
-  readonly remote: Perform;
-  /** Calls the vault on the file, opened in this process. */
-  readonly direct: Perform;
-  /** Runs a command on the file. Resolves to its standard output. Rejects unless it exits with 0. */
-  cli(args: readonly string[], key: string): Promise<string>;
-}
+export type ServedVault = Awaited<ReturnType<typeof serveVault>>;
 
-/** Creates the vault. `everyFlags` are flags for Node in each process of the product. */
-export async function serveVault(everyFlags: readonly string[] = []): Promise<ServedVault> {
+/**
+ * Creates a vault file in its own folder, for the built product. The processes end with this one at the latest.
+ * `everyFlags` are flags for Node in each process of the product.
+ */
+export async function serveVault(everyFlags: readonly string[] = []) {
   const folder = makeFolder();
-  const file = join(folder.path, 'vault.db');
+  const { file, credential, management, everything } = await makeVaultFile(folder.path);
   const clients: Client[] = [];
   let daemon: DaemonProcess | undefined;
   let remote: Client | undefined;
 
+  /** Runs a command on the file. Resolves to its standard output. Rejects unless it exits with 0. */
   async function cli(args: readonly string[], key: string): Promise<string> {
     const env = { ...ENVIRONMENT, VAULT_API_KEY: key, VAULT_FILE: file };
     const { stdout } = await execute(process.execPath, [...everyFlags, VAULT_BIN, ...args], {
@@ -65,6 +46,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     return stdout;
   }
 
+  /** Starts the daemon. Resolves to the milliseconds until it accepts requests. */
   async function start({ descriptors, flags = [], nodeFlags = [], env = {}, bin }: StartOptions = {}): Promise<number> {
     const started = performance.now();
     // Sets the soft and the hard limit, because Node raises the soft limit to the hard limit.
@@ -83,6 +65,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     return performance.now() - started;
   }
 
+  /** Sends SIGKILL and waits until the daemon is gone. */
   async function kill(): Promise<void> {
     await daemon?.stop('SIGKILL');
     await remote?.close();
@@ -93,14 +76,8 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     return daemon;
   }
 
-  const made = JSON.parse(await cli(['init', '--file', file, '--key-file', `${file}.key`, '--output', 'json'], ''));
-  const management: string = made.application.key;
-  const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${file}.key`)) } as const;
   const direct = directClient(await openFileVault({ file, credential }));
   clients.push(direct);
-  const onFile = createCaller(() => direct);
-  const body = { ...EVERYTHING, can_create_expiring_applications: true };
-  const everything = String((await onFile(management, 'createApplication', { body })).body['key']);
 
   return {
     file,
@@ -111,13 +88,20 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
     running: () => daemon !== undefined && daemon.child.exitCode === null && daemon.child.signalCode === null,
     pid: () => running().pid,
     kill,
+    /** Calls the running daemon over HTTP. */
     remote: createCaller(() => {
       if (!remote) throw new Error('the daemon is not running');
       return remote;
     }),
-    direct: onFile,
+    /** Calls the vault on the file, opened in this process. */
+    direct: createCaller(() => direct),
     cli,
-    [Symbol.asyncDispose]: async () => {
+    /** Rejects with a `CheckFailure` unless doctor finds nothing. */
+    async requireSound(figures: Figures): Promise<void> {
+      const found = await cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
+      if (!found.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${found.slice(0, 300)}`, figures);
+    },
+    async [Symbol.asyncDispose]() {
       await kill();
       for (const client of clients) await client.close();
       folder[Symbol.dispose]();
@@ -125,8 +109,7 @@ export async function serveVault(everyFlags: readonly string[] = []): Promise<Se
   };
 }
 
-/** Creates a vault and starts a daemon on it. */
-export async function startServedVault(options?: StartOptions): Promise<ServedVault> {
+export async function startServedVault(options?: StartOptions) {
   const vault = await serveVault();
   await vault.start(options);
   return vault;

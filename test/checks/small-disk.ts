@@ -7,7 +7,6 @@ import { join } from 'node:path';
 export interface SmallDisk {
   readonly way: 'tmpfs' | 'file_size';
   readonly folder: string;
-  /** Leaves about `bytes` of space to the process `pid`. */
   leave(bytes: number, pid: number | undefined): void;
   /** Gives back all space that was taken. Returns the number of bytes. */
   free(pid: number | undefined): number;

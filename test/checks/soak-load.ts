@@ -7,30 +7,18 @@ import type { ServedVault } from './served-vault.ts';
  * The maximum number of tokens that each worker keeps. Without a limit the file would grow, which looks like a leak.
  */
 const MAX_OWN = 100;
-export type LoadOperation = 'createToken' | 'getToken' | 'listTokens' | 'updateToken' | 'deleteToken';
+const EXPECTED = { createToken: 201, getToken: 200, listTokens: 200, updateToken: 200, deleteToken: 204 } as const;
+type LoadOperation = keyof typeof EXPECTED;
 
-/** The expected status of each operation. */
-const EXPECTED: Readonly<Record<LoadOperation, number>> = {
-  createToken: 201,
-  getToken: 200,
-  listTokens: 200,
-  updateToken: 200,
-  deleteToken: 204,
-};
+export type LoadReport = ReturnType<typeof createLoadReport>;
 
-/** The number of calls and errors, and the first error. */
-export interface LoadReport {
-  readonly counts: Record<LoadOperation, number>;
-  expiring: number;
-  /** The tokens of the workers at the end that did not have the last version that was answered. */
-  lost: number;
-  errors: number;
-  firstError: string | undefined;
-}
-
-export function createLoadReport(): LoadReport {
+/**
+ * Creates a report of the calls and errors. `lost` counts the tokens at the end that did not have the last version that
+ * was answered.
+ */
+export function createLoadReport() {
   const counts = { createToken: 0, getToken: 0, listTokens: 0, updateToken: 0, deleteToken: 0 };
-  return { counts, expiring: 0, lost: 0, errors: 0, firstError: undefined };
+  return { counts, expiring: 0, lost: 0, errors: 0, firstError: undefined as string | undefined };
 }
 
 export const callsOf = ({ counts }: LoadReport): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
@@ -38,10 +26,8 @@ export const callsOf = ({ counts }: LoadReport): number => Object.values(counts)
 export interface WorkerOptions {
   readonly seed: number;
   readonly name: string;
-  /** The minimum time between two calls, in milliseconds. */
   readonly everyMs: number;
   readonly ended: () => boolean;
-  /** The daemon's clock, in milliseconds since 1970. */
   readonly now: () => number;
   /** The shortest lifetime of a token that expires, in milliseconds of that clock. The longest is 11 times as long. */
   readonly lifetime: number;

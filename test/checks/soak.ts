@@ -2,14 +2,13 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures, mustAllFail } from './check.ts';
-import { createFastClock } from './fast-clock.ts';
+import { createFastClock } from './clocks.ts';
 import { makeFolder } from './folder.ts';
 import { createKeepAlives } from './keep-alives.ts';
 import { builtText, patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
 import { keepRows, putBack, TOKENS } from './put-back.ts';
 import { type ServedVault, serveVault, startServedVault } from './served-vault.ts';
-import { type Sample, soakFigures } from './soak-figures.ts';
 import { callsOf, createLoadReport, type LoadReport, soakWorker } from './soak-load.ts';
 import { readColumn } from './tamper-file.ts';
 
@@ -17,11 +16,9 @@ const WORKERS = 8;
 const EVERY_MS = 1_000;
 /** How long the load lasts. */
 interface Duration {
-  /** The minimum, in minutes. */
   readonly minutes: number;
   /** The minutes before memory is measured. */
   readonly settledAfter: number;
-  /** The minimum number of calls. */
   readonly calls: number;
   /** The minimum time between two calls of a worker, in milliseconds. */
   readonly everyMs: number;
@@ -64,6 +61,40 @@ const SHORT: Duration = { ...QUICK, minutes: 1, settledAfter: 1 / 2 };
  * opens and closes its own files.
  */
 const DESCRIPTOR_TOLERANCE = WORKERS + 4;
+
+/** One measurement of the daemon. */
+interface Sample {
+  readonly minute: number;
+  readonly rss: number;
+  readonly descriptors: number;
+  readonly walBytes: number;
+}
+
+/** Returns the slope of the regression line (least squares). */
+function slope(points: readonly (readonly [x: number, y: number])[]): number {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const middle = mean(points.map(([x]) => x));
+  const level = mean(points.map(([, y]) => y));
+  const spread = points.reduce((sum, [x]) => sum + (x - middle) ** 2, 0);
+  return points.reduce((sum, [x, y]) => sum + (x - middle) * (y - level), 0) / spread;
+}
+
+/** Summarizes the samples. The slope covers those from minute `settledAfter` on. */
+function soakFigures(samples: readonly Sample[], settledAfter: number) {
+  const settled = samples.filter(({ minute }) => minute >= settledAfter);
+  const round = (value: number) => Math.round(value * 100) / 100;
+  const descriptors = settled.map((sample) => sample.descriptors);
+  return {
+    samples: samples.length,
+    rss_start_mib: round(samples[0]?.rss ?? 0),
+    rss_end_mib: round(samples.at(-1)?.rss ?? 0),
+    rss_max_mib: round(Math.max(...samples.map(({ rss }) => rss))),
+    rss_slope_mib_per_min: round(slope(settled.map(({ minute, rss }) => [minute, rss]))),
+    wal_max_mib: round(Math.max(...samples.map(({ walBytes }) => walBytes)) / 2 ** 20),
+    descriptors_min: Math.min(...descriptors),
+    descriptors_max: Math.max(...descriptors),
+  };
+}
 
 /** Measures the daemon. Uses only `stat` on the log, because reading an open database can drop its locks. */
 function look(vault: ServedVault, minute: number): Sample {

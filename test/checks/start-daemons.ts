@@ -1,6 +1,6 @@
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
-import type { Client } from '../../src/contract/call.ts';
+import type { Call, Client } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
@@ -9,17 +9,6 @@ import type { Draw } from './model-fuzz-bodies.ts';
 
 /** Creates a vault with the records that `fill` inserts. Resolves to its store, opened once for each daemon. */
 export type OpenStores = (header: VaultHeader, fill: (store: Store) => Promise<void>) => Promise<readonly Store[]>;
-
-/** Daemons on one store, each with a vault of its own. */
-export interface Daemons {
-  readonly urls: readonly string[];
-  /** Sends a call to a random daemon. */
-  readonly call: Client['call'];
-  /** Returns the vault of a random daemon. */
-  vault(): Vault;
-  /** Stops the daemons. Does not close their vaults. */
-  stop(): Promise<void>;
-}
 
 const OPTIONS = {
   host: '127.0.0.1',
@@ -34,7 +23,7 @@ const OPTIONS = {
  * Starts a daemon for each vault, in this process: vaults of other processes cannot share a stepping clock and seeded
  * random numbers.
  */
-export async function startDaemons(vaults: readonly Vault[], draw: Draw): Promise<Daemons> {
+export async function startDaemons(vaults: readonly Vault[], draw: Draw) {
   const daemons = await Promise.all(
     vaults.map(async (vault) => {
       await vault.ready();
@@ -44,8 +33,10 @@ export async function startDaemons(vaults: readonly Vault[], draw: Draw): Promis
   );
   return {
     urls: daemons.map(({ url }) => url),
-    call: (call) => draw.one(daemons).remote.call(call),
+    call: (call: Call) => draw.one(daemons).remote.call(call),
+    /** Returns the vault of a random daemon. */
     vault: () => draw.one(vaults),
+    /** Stops the daemons. Does not close their vaults. */
     stop: async () => {
       await Promise.all(daemons.map(({ remote }) => remote.close()));
       await Promise.all(daemons.map((daemon) => daemon.stop()));

@@ -1,21 +1,12 @@
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from '../../scripts/build-output.ts';
 import { cleanEnvironment, VAULT } from '../scripts/run-script.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
+import { makeFolder } from './folder.ts';
+import { blockOf } from './key-recipes.ts';
 import { builtText, patchProduct } from './patched-product.ts';
 
 /** The owner of a key file, as the built product compares it. */
@@ -25,14 +16,6 @@ const OWNED = builtText('getuid?.()===0)return lstatSync');
 const SERVICE = 61_500;
 const STRANGER = 61_501;
 const execute = promisify(execFile);
-
-const pageOf = (name: string) => readFileSync(path.join(ROOT, 'docs', name), 'utf8');
-const blockOf = (page: string, part: string): string => {
-  const blocks = [...pageOf(page).matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
-  const found = blocks.find((block) => block.includes(part));
-  if (found === undefined) throw new Error(`docs/${page} has no block with ${part}`);
-  return found;
-};
 
 /** The documented commands in their order, by page and a part of their block. */
 const INSTALL = ['service.md', 'systemctl enable --now'] as const;
@@ -98,18 +81,9 @@ case "$*" in
 esac
 `;
 
-interface Machine {
-  readonly base: string;
-  /** Runs a script as root, with the paths of the machine. */
-  run(script: string): Promise<string>;
-  /** Throws a `CheckFailure` unless each file of the service belongs to it. Returns the number of files. */
-  assertOwners(): number;
-  remove(): Promise<void>;
-}
-
 /** Makes a machine in a temporary folder, with a stand-in for systemctl. `bin` is the command of a build. */
-function makeMachine(bin: string): Machine {
-  const base = mkdtempSync(path.join(tmpdir(), 'vault-machine-'));
+function makeMachine(bin: string) {
+  const { path: base, [Symbol.dispose]: removeFolder } = makeFolder();
   chmodSync(base, 0o755);
   const folders = ['bin', 'etc/systemd/system', 'mnt/safe', 'npm/token-vault/deploy', 'root/vault-setup', 'run/user'];
   for (const name of [...folders, 'secret', 'var/lib']) {
@@ -125,17 +99,9 @@ function makeMachine(bin: string): Machine {
       place(readFileSync(path.join(ROOT, 'deploy', name), 'utf8')),
     );
   }
-  const names = {
-    BASE: base,
-    USER: SERVICE,
-    PRODUCT: ROOT,
-    NODE: path.dirname(process.execPath),
-    BIN: path.relative(ROOT, bin),
-  };
-  const systemctl = Object.entries(names).reduce(
-    (text, [name, value]) => text.replaceAll(name, String(value)),
-    SYSTEMCTL,
-  );
+  const node = path.dirname(process.execPath);
+  const names = { BASE: base, USER: `${SERVICE}`, PRODUCT: ROOT, NODE: node, BIN: path.relative(ROOT, bin) };
+  const systemctl = Object.entries(names).reduce((text, [name, value]) => text.replaceAll(name, value), SYSTEMCTL);
   const programs = {
     vault: `#!/bin/bash\nexec '${process.execPath}' '${bin}' "$@"\n`,
     npm: `#!/bin/bash\ntest "$*" = 'root --global' && echo ${base}/npm\n`,
@@ -150,10 +116,12 @@ function makeMachine(bin: string): Machine {
     VAULT_CONFIG_DIR: path.join(base, 'config'),
     SYSTEMD_CREDENTIAL_SECRET: path.join(base, 'secret/host'),
   });
+  /** Runs a script as root, with the paths of the machine. */
   const run = async (script: string) => {
     const words = ['-euo', 'pipefail', '-c', place(script)];
     return (await execute('bash', words, { cwd: path.join(base, 'root/vault-setup'), env, timeout: 60_000 })).stdout;
   };
+  /** Throws a `CheckFailure` unless each file of the service belongs to it. Returns the number of files. */
   const assertOwners = () => {
     const folder = path.join(base, 'var/lib/private');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
@@ -169,7 +137,7 @@ function makeMachine(bin: string): Machine {
     assertOwners,
     async remove() {
       await run('systemctl stop vault.service').catch(() => undefined);
-      rmSync(base, { recursive: true, force: true });
+      removeFolder();
     },
   };
 }

@@ -8,7 +8,6 @@ const NOTE = 'UPDATE counter SET clock =';
 const OF_TOKENS = ['token', 'token_index', 'container_set', 'tombstone'];
 const OF_TENANTS = ['tenant', 'tenant_key', 'application', 'application_key', ...OF_TOKENS];
 
-/** The tables of a vault file. */
 export const FILE_TABLES: TamperTables = {
   rows: {
     counter: {

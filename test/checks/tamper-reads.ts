@@ -7,7 +7,6 @@ export interface ReadReply {
   readonly text: string;
 }
 
-/** The reply to each read, by name. */
 export type Replies = ReadonlyMap<string, ReadReply>;
 
 /**
@@ -18,21 +17,11 @@ export type Replies = ReadonlyMap<string, ReadReply>;
 export type Verdict = 'same' | 'older' | 'error' | 'less' | 'counters' | 'other';
 
 const TOKEN_QUERIES = [
-  'size=100',
-  'page=2&size=2',
-  'metadata.tag=tag 1',
-  'metadata.tag=tag 2',
-  'type=card',
-  'id=token-1',
+  ...['size=100', 'page=2&size=2', 'metadata.tag=tag 1', 'metadata.tag=tag 2', 'type=card', 'id=token-1'],
 ];
 const SEARCHES = [
-  'data:6789',
-  'NOT data:6789',
-  'metadata.tag:"tag 1" OR metadata.tag:"tag 3"',
-  'NOT metadata.tag:"tag 1"',
-  'container:/pci/*',
-  '-container:/pii/high/',
-  'type:social_security_number',
+  ...['data:6789', 'NOT data:6789', 'metadata.tag:"tag 1" OR metadata.tag:"tag 3"', 'NOT metadata.tag:"tag 1"'],
+  ...['container:/pci/*', '-container:/pii/high/', 'type:social_security_number'],
 ];
 /** Paged lists. When an item is missing, later items may move to another page. */
 const WHOLE = TOKEN_QUERIES.slice(0, 2);

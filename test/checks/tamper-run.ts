@@ -10,7 +10,6 @@ import type { TamperLocations } from './tamper-locations.ts';
 import { codeOf, judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
 
-/** The result of altering the vault. */
 export interface Tampered {
   readonly name: string;
   /** The first step that detected the change: opening the vault, a read, or doctor. Undefined if none did. */

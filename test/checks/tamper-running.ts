@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { startDaemon } from './daemon-process.ts';
+import { ask, startDaemon } from './daemon-process.ts';
 import { makeFolder } from './folder.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { tamperFile } from './tamper-file.ts';
@@ -16,7 +16,6 @@ const TRIGGER = `CREATE TABLE loot (full BLOB);
 /** How many creates run at a time. Several start the writer thread, which then writes all tokens. */
 const WRITERS = { main_thread: 1, writer_thread: 12 } as const;
 
-/** The guard in the built product. */
 const GUARD = builtText('this.#isAltered)throw');
 
 /**
@@ -26,16 +25,8 @@ const GUARD = builtText('this.#isAltered)throw');
 async function plantTrigger(writers: number, bin?: string) {
   using folder = makeFolder();
   const vault = await makeVaultFile(folder.path);
-  await using daemon = await startDaemon({
-    file: vault.file,
-    readyFile: join(folder.path, 'ready.json'),
-    bin,
-  });
-  const call = async (path: string, body?: object) => {
-    const headers = { 'SVC-API-KEY': vault.everything, 'Content-Type': 'application/json' };
-    const sent = body && { method: 'POST', body: JSON.stringify(body) };
-    return (await fetch(daemon.url + path, { headers, ...sent })).status;
-  };
+  await using daemon = await startDaemon({ file: vault.file, readyFile: join(folder.path, 'ready.json'), bin });
+  const call = async (path: string, body?: object) => (await ask(daemon.url, vault.everything, path, body)).status;
   const create = (id: string) => call('/tokens', { id, type: 'token', data: id, expires_at: '2099-01-01T00:00:00Z' });
   const createAll = (name: string) =>
     Promise.all(Array.from({ length: writers }, (_, at) => create(`${name}-token-${at}`)));

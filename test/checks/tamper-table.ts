@@ -25,7 +25,6 @@ export interface TamperTables {
   readonly counters: string;
   /** Sets the counters of tokens to zero. */
   readonly noCounters: string;
-  /** A new id, and a new hash. */
   readonly newId: string;
   readonly newHash: string;
   /** Edits that only this store has. `other` is the schema with the tables of another vault. */
@@ -57,7 +56,6 @@ const END = '(SELECT max(sequence) FROM audit)';
 const entriesOf = (token: string) => `token = (SELECT token FROM token WHERE ${token})`;
 const OF_TENANT = ['token', 'token_index', 'container_set', 'application_key', 'application', 'tenant_key', 'tenant'];
 
-/** Returns edits of whole rows in all tables. */
 function rowEdits(tables: TamperTables): Named {
   const { rows, index, revealed, tombstones, counters, noCounters, newId, newHash, own } = tables;
   const values = ['clear', 'presented', revealed, 'blinds'].join(', ');

@@ -6,8 +6,7 @@ import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVaultAt } from '../../src/vault/location.ts';
 import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
-import type { ActingKeys } from './put-back.ts';
-import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
+import { FILE_LOCATIONS } from './tamper-locations.ts';
 
 const PASSPHRASE: Credential = { kind: 'passphrase', passphrase: 'a passphrase of a check' };
 
@@ -16,37 +15,19 @@ const rule = (transform: string, permissions: readonly string[], container = '/'
   return { description: '', priority: 1, container, transform, permissions };
 };
 
-/** A closed vault with two tenants and rows in every table. */
-export interface TamperVault extends ActingKeys, Disposable {
-  readonly folder: string;
-  readonly locations: TamperLocations;
-  /** The name of the vault's location. */
-  readonly name: string;
-  /** The path of its key file. */
-  readonly keyFile: string;
-  readonly credential: Credential;
-  /** A second credential that opens the vault. */
-  readonly passphrase: Credential;
-  /**
-   * API keys of applications that read tokens: revealed, masked, redacted, by plain permission, expiring, and in the
-   * second tenant.
-   */
-  readonly readers: readonly string[];
-  readonly managers: readonly string[];
-  readonly tokens: readonly string[];
-}
+export type TamperVault = Awaited<ReturnType<typeof makeTamperVault>>;
 
 /**
- * Creates the vault. Both tenants have a token `token-1`. The last change of the first tenant creates `token-3`. The
- * seed sets the key and the data.
+ * Creates a closed vault with two tenants and rows in every table. Both tenants have a token `token-1`. The last change
+ * of the first tenant creates `token-3`. The seed sets the key and the data.
  */
-export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS): Promise<TamperVault> {
+export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS) {
   const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   const name = locations.nameIn(folder, `sound${seed}`);
   const keyFile = join(folder, 'vault.key');
   const key = new Uint8Array(32).map((_, at) => (seed * 31 + at * 7) % 251);
   writeFileSync(keyFile, key, { mode: 0o600 });
-  const credential: Credential = { kind: 'key_file', key };
+  const credential = { kind: 'key_file', key } as Credential;
   const { vault, key: management } = await locations.create(name, { credential, tenantName: 'first' });
   const perform = createCaller(() => directClient(vault));
   const other = (await vault.createTenant('second')).application.key ?? '';
@@ -114,9 +95,11 @@ export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS):
     name,
     keyFile,
     credential,
+    /** A second credential that opens the vault. */
     passphrase: PASSPHRASE,
     apiKey,
     management,
+    /** API keys that read tokens: revealed, masked, redacted, by plain permission, expiring, in the second tenant. */
     readers: [...readers, foreign],
     managers: [management, other],
     tokens: ['token-0', 'token-1', 'token-2', 'token-3', 'card', 'ssn', 'ends', 'gone', 'gone-too'],

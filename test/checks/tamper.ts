@@ -1,22 +1,21 @@
 import { join } from 'node:path';
-import { directClient } from '../../src/client/direct.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { openVaultAt } from '../../src/vault/location.ts';
-import type { Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { LAUNDERINGS, launder } from './launder.ts';
-import { createCaller, seededNumbers } from './perform.ts';
-import { type ActingKeys, ROLLBACKS } from './put-back.ts';
+import { seededNumbers } from './perform.ts';
+import { ROLLBACKS } from './put-back.ts';
 import { ABSURD_COSTS, setSlotCost } from './slot-costs.ts';
 import { TAMPER_EDITS } from './tamper-edits.ts';
 import { tamperFile } from './tamper-file.ts';
 import { FILE_TABLES } from './tamper-file-table.ts';
 import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
-import { applicationsIn, type Replies, readEverything } from './tamper-reads.ts';
+import { applicationsIn, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
 import { plantTriggers } from './tamper-running.ts';
 import { type TamperTables, tableEdits } from './tamper-table.ts';
 import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
+import { withVault } from './vault-file.ts';
 
 const PASSPHRASE_SLOT = 1;
 /** The longest time to refuse an absurd cost, in milliseconds. A derivation at the lowest cost takes about as long. */
@@ -25,10 +24,8 @@ const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
 /** A quick run runs the command line for one of every `CLI_EVERY` edits. */
 const CLI_EVERY = 8;
 
-/** The vaults that a check alters. */
 export interface TamperSubject {
   readonly locations: TamperLocations;
-  /** The number of edits that a run must make at least. */
   readonly minEdits: number;
   /** A quick run makes one of every `sample` edits. */
   readonly sample: number;
@@ -39,7 +36,6 @@ export interface TamperSubject {
   readonly edits?: readonly TamperCase[];
   /** SQL after which a file seems to have made more commits. */
   readonly countOn?: string;
-  /** Runs further checks, and resolves to their figures. */
   further?(vault: TamperVault): Promise<Readonly<Record<string, number>>>;
 }
 
@@ -69,37 +65,22 @@ const FILE_SUBJECT: TamperSubject = {
   further: async (vault) => ({ ...(await refuseCosts(vault)), ...(await plantTriggers()) }),
 };
 
-async function withVault<T>(vault: TamperVault, name: string, use: (opened: Vault) => Promise<T>, anchor?: string) {
-  const { locations, credential } = vault;
-  const opened = await openVaultAt(locations.at(name), { credential, anchor });
-  try {
-    return await use(opened);
-  } finally {
-    await opened.close();
-  }
-}
+const at = ({ locations, credential }: TamperVault, name: string, anchor?: string) => ({
+  ...locations.at(name),
+  credential,
+  anchor,
+});
 
 /** Returns the replies of the sound vault. Reads a copy, because reads add entries to the audit. */
 async function soundReplies(vault: TamperVault, applications: readonly string[], name = vault.name): Promise<Replies> {
   const { locations } = vault;
   const copy = locations.nameIn(vault.folder, 'sound');
   await locations.copy(name, copy);
-  return withVault(vault, copy, (opened) => readEverything(opened, vault, applications));
+  return withVault(at(vault, copy), (_, opened) => readEverything(opened, vault, applications));
 }
 
-const act = (vault: TamperVault, name: string, change: (typeof ROLLBACKS)[string][0], anchor?: string) =>
-  withVault(
-    vault,
-    name,
-    (opened) =>
-      change(
-        createCaller(() => directClient(opened)),
-        keysOf(vault),
-      ),
-    anchor,
-  );
-
-const keysOf = ({ apiKey, management }: TamperVault): ActingKeys => ({ apiKey, management });
+const act = (vault: TamperVault, name: string, change: (typeof ROLLBACKS)[string][0]) =>
+  withVault(at(vault, name), (perform) => change(perform, vault));
 
 /**
  * Returns cases that restore older rows: one kind of row at a time, and all rows at once, which only an anchor reveals.
@@ -131,7 +112,7 @@ async function rollbacks(
   await locations.copy(vault.name, anchored);
   const kept = await locations.keep(anchored);
   await act(vault, anchored, change);
-  await withVault(vault, anchored, (opened) => readEverything(opened, vault, []), anchor);
+  await withVault(at(vault, anchored, anchor), (_, opened) => readEverything(opened, vault, []));
   cases.push({ name: 'the whole vault put back', alter: async () => undefined, anchor });
   cases.push({
     name: 'entries of reads cut from the audit’s tail',
@@ -177,14 +158,12 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   return figures;
 }
 
-/** Restores older rows. Ordinary calls must not make them look valid. */
 async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
   const results: Tampered[] = [];
   for (const [name, laundering] of Object.entries(LAUNDERINGS)) {
-    const { locations, apiKey, management, credential } = vault;
-    const laundered = locations.nameIn(vault.folder, 'laundered');
-    await locations.copy(vault.name, laundered);
-    const found = await launder({ locations, name: laundered, apiKey, management, credential }, laundering);
+    const laundered = vault.locations.nameIn(vault.folder, 'laundered');
+    await vault.locations.copy(vault.name, laundered);
+    const found = await launder({ ...vault, name: laundered }, laundering);
     const wrong = found.map((what) => `${name}, put back before ordinary calls: ${what}`);
     results.push({ name, caught: 'read', verdicts: new Set(['error']), reads: laundering.calls.length, wrong });
   }
@@ -193,7 +172,6 @@ async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
 
 interface TamperOptions extends CheckOptions {
   readonly subject: TamperSubject;
-  /** Replaces the edits of this check. */
   readonly edits?: readonly TamperCase[];
 }
 
@@ -227,15 +205,10 @@ export async function tamper({ seed, quick, subject, edits }: TamperOptions): Pr
   return figures;
 }
 
-/** Counts the edits, and lists them by the step that detected them first. */
 function figuresOf(results: readonly Tampered[]): Record<string, number | string> {
-  const by = (caught: Tampered['caught']) => results.filter((result) => result.caught === caught);
-  const names = (caught: Tampered['caught']) =>
-    by(caught)
-      .map(({ name }) => name)
-      .join('; ');
-  const shown = (verdict: string) =>
-    results.filter(({ verdicts }) => [...verdicts].some((one) => one === verdict)).length;
+  const by = (caught: Tampered['caught']) =>
+    results.filter((result) => result.caught === caught).map(({ name }) => name);
+  const shown = (verdict: Verdict) => results.filter(({ verdicts }) => verdicts.has(verdict)).length;
   return {
     edits: results.length,
     reads: results.reduce((sum, { reads }) => sum + reads, 0),
@@ -247,9 +220,9 @@ function figuresOf(results: readonly Tampered[]): Record<string, number | string
     older_rows_shown: shown('older'),
     counters_differ: shown('counters'),
     less_shown: shown('less'),
-    open: names('open'),
-    read: names('read'),
-    doctor: names('doctor'),
+    open: by('open').join('; '),
+    read: by('read').join('; '),
+    doctor: by('doctor').join('; '),
   };
 }
 

@@ -11,45 +11,31 @@ const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year
 const EXPRESSIONS = { mask: '{{ data | stringify | last4 }}', search_indexes: ['{{ data | stringify }}'] };
 const MANY = Object.fromEntries(Array.from({ length: 49 }, (_, index) => [`k${index}`, 'v']));
 
+const pair = (type: string, ...made: Pair['made']): Pair => ({ type, made });
+
 /** Pairs of similar size, so that their times are comparable. Larger data and more metadata take longer to seal. */
 export const ALIKE: readonly Pair[] = [
-  { type: 'card', made: [{ data: CARD }, { data: { ...CARD, number: '5555555555554444', cvc: '124' } }] },
-  {
-    type: 'bank',
-    made: [
-      { data: { routing_number: '021000021', account_number: '123456780' } },
-      { data: { routing_number: '011401533', account_number: '123456789' } },
-    ],
-  },
-  { type: 'card_number', made: [{ data: '4242424242424242' }, { data: '5555555555554444' }] },
-  { type: 'social_security_number', made: [{ data: '123-45-6789' }, { data: '987-65-4321' }] },
-  { type: 'token', made: [{ data: { a: 1, number: '123' } }, { data: { a: 'x', cvc: '123' } }] },
-  { type: 'token', made: [{ data: 'secret' }, { data: { a: { deep: [null] } } }] },
+  pair('card', { data: CARD }, { data: { ...CARD, number: '5555555555554444', cvc: '124' } }),
+  pair(
+    'bank',
+    { data: { routing_number: '021000021', account_number: '123456780' } },
+    { data: { routing_number: '011401533', account_number: '123456789' } },
+  ),
+  pair('card_number', { data: '4242424242424242' }, { data: '5555555555554444' }),
+  pair('social_security_number', { data: '123-45-6789' }, { data: '987-65-4321' }),
+  pair('token', { data: { a: 1, number: '123' } }, { data: { a: 'x', cvc: '123' } }),
+  pair('token', { data: 'secret' }, { data: { a: { deep: [null] } } }),
 ];
 
 export const UNLIKE: readonly Pair[] = [
-  { type: 'card', made: [{ data: CARD }, { data: { number: '378282246310005' } }] },
-  {
-    type: 'token',
-    made: [
-      { data: { a: 1 }, ...EXPRESSIONS },
-      { data: [1, 2, 3], ...EXPRESSIONS },
-    ],
-  },
-  {
-    type: 'token',
-    made: [
-      { data: { a: true }, metadata: MANY },
-      { data: { a: 'x'.repeat(20_000) }, metadata: MANY },
-    ],
-  },
-  {
-    type: 'token',
-    made: [
-      { data: { a: 'large'.repeat(3_000), b: '123' }, mask: { n: 'hidden' } },
-      { data: { a: 'small', b: '124' }, mask: { n: 'hidden' } },
-    ],
-  },
+  pair('card', { data: CARD }, { data: { number: '378282246310005' } }),
+  pair('token', { data: { a: 1 }, ...EXPRESSIONS }, { data: [1, 2, 3], ...EXPRESSIONS }),
+  pair('token', { data: { a: true }, metadata: MANY }, { data: { a: 'x'.repeat(20_000) }, metadata: MANY }),
+  pair(
+    'token',
+    { data: { a: 'large'.repeat(3_000), b: '123' }, mask: { n: 'hidden' } },
+    { data: { a: 'small', b: '124' }, mask: { n: 'hidden' } },
+  ),
 ];
 
 /** Expressions that fail on some of the data above and mostly yield a value for the rest. */

@@ -2,47 +2,49 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import { createVault, openFileVault } from '../../src/vault/vault.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { openVaultAt, type VaultLocation } from '../../src/vault/location.ts';
+import { createVault, type Vault } from '../../src/vault/vault.ts';
 import { createCaller, EVERYTHING, type Perform } from './perform.ts';
 
-/** A closed vault file and its keys. */
 export interface VaultFile {
   readonly file: string;
   readonly keyFile: string;
   readonly credential: { readonly kind: 'key_file'; readonly key: Uint8Array };
+  readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
   readonly everything: string;
 }
 
-/** Creates `vault.db` and its key file in `folder`. */
 export async function makeVaultFile(folder: string): Promise<VaultFile> {
   const file = join(folder, 'vault.db');
   const keyFile = `${file}.key`;
   const credential = { kind: 'key_file', key: randomBytes(32) } as const;
   writeFileSync(keyFile, credential.key, { mode: 0o600 });
   const { vault, application } = await createVault({ file, credential, tenantName: 'default' });
+  const management = application.key ?? '';
   const client = directClient(vault);
-  const perform = createCaller(() => client);
-  const { status, body: made } = await perform(application.key ?? '', 'createApplication', { body: EVERYTHING });
+  const body = { ...EVERYTHING, can_create_expiring_applications: true };
+  const { status, body: made } = await createCaller(() => client)(management, 'createApplication', { body });
   await client.close();
   if (status !== 201) throw new Error(`the application was answered ${status}`);
-  return { file, keyFile, credential, everything: String(made['key']) };
+  return { file, keyFile, credential, management, everything: String(made['key']) };
 }
 
-export interface OpenOptions extends Pick<VaultFile, 'file' | 'credential'> {
-  readonly anchor?: string;
-}
+export type OpenOptions = VaultLocation & { readonly credential: Credential; readonly anchor?: string | undefined };
 
-/** Opens the file in this process while `work` runs. Discards the errors that callers do not see. */
+/** Opens a vault in this process while `work` runs. Discards the errors that callers do not see. */
 export async function withVault<T>(
-  { file, credential, anchor }: OpenOptions,
-  work: (perform: Perform) => Promise<T>,
+  { credential, anchor, ...location }: OpenOptions,
+  work: (perform: Perform, vault: Vault) => Promise<T>,
 ): Promise<T> {
-  const client = directClient(await openFileVault({ file, credential, anchor, reportError: () => undefined }));
+  const vault = await openVaultAt(location, { credential, anchor, reportError: () => undefined });
   try {
-    return await work(createCaller(() => client));
+    const client = directClient(vault);
+    const perform = createCaller(() => client);
+    return await work(perform, vault);
   } finally {
-    await client.close();
+    await vault.close();
   }
 }
 

@@ -7,7 +7,6 @@ import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 import { createCutRows, makePagesSmall } from './wal-cut-rows.ts';
-import { type LogLayout, readLogLayout } from './wal-frames.ts';
 
 /** Milliseconds to wait for the anchor, which the daemon writes once a second. */
 const ANCHOR_MS = 1_400;
@@ -15,7 +14,6 @@ const ANCHOR_MS = 1_400;
 /** The maximum length of a filling in characters. Some tokens then need more than one page. */
 const MAX_FILLING = 400;
 
-/** The number of tokens in a batch. */
 const BATCH = 3;
 /** Each write whose version is a multiple of this creates a batch. */
 const BATCH_EVERY = 7;
@@ -116,4 +114,36 @@ function writer(url: string, key: string, random: () => number) {
 
 function expectStatus(expected: number, { status }: { readonly status: number }): void {
   if (status !== expected) throw new Error(`a write was answered ${status}, not ${expected}`);
+}
+
+/**
+ * SQLite's write-ahead log has a header of 32 bytes, then frames of a 24-byte header and a page:
+ * https://www.sqlite.org/fileformat2.html#walformat
+ */
+const HEADER = 32;
+const FRAME_HEADER = 24;
+
+interface LogLayout {
+  /** The end of each frame, in bytes from the start of the log. */
+  readonly frameEnds: readonly number[];
+  /** The ends of frames that end a transaction. The header of such a frame has the size of the database. */
+  readonly commitEnds: readonly number[];
+}
+
+/** Returns the layout of a log. Throws unless it ends with a complete transaction. */
+function readLogLayout(log: Buffer): LogLayout {
+  const frame = FRAME_HEADER + log.readUInt32BE(8);
+  const salts = log.subarray(16, 24);
+  const frameEnds: number[] = [];
+  const commitEnds: number[] = [];
+  for (let start = HEADER; start + frame <= log.length; start += frame) {
+    // Other salts mark frames that are left over from an earlier, longer log.
+    if (!log.subarray(start + 8, start + 16).equals(salts)) break;
+    frameEnds.push(start + frame);
+    if (log.readUInt32BE(start + 4) !== 0) commitEnds.push(start + frame);
+  }
+  if (frameEnds.at(-1) !== log.length || commitEnds.at(-1) !== log.length) {
+    throw new Error('the log does not end with a whole transaction');
+  }
+  return { frameEnds, commitEnds };
 }

@@ -19,7 +19,6 @@ const QUICK_STEP = 37;
 const execute = promisify(execFile);
 
 interface Outcome {
-  /** Undefined when the vault was refused. */
   readonly tokens: Tokens | undefined;
   readonly fault: string | undefined;
 }
@@ -44,7 +43,6 @@ function sameTokens(a: Tokens, b: Tokens): boolean {
   return a.size === b.size && [...a].every(([id, version]) => b.get(id) === version);
 }
 
-/** Writes the recorded vault to `folder`, with the log cut to `length`. */
 function place({ database, log, credential }: RecordedLog, length: number, folder: string, anchor?: string): string {
   const file = join(folder, 'vault.db');
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -80,7 +78,6 @@ async function cutAndRun(recorded: RecordedLog, length: number, folder: string, 
 }
 
 interface Flaw {
-  /** Opens the vault without its anchor. */
   readonly forgetsAnchor?: boolean;
   /** Counts a commit that lacks its last byte. */
   readonly countsEarly?: boolean;
@@ -95,11 +92,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
     log_bytes: recorded.log.length,
     commits: recorded.commitEnds.length,
     frames: recorded.frameEnds.length,
-    lengths_read: 0,
-    lengths_opened: 0,
-    anchored: 0,
-    refused: 0,
-    by_the_cli: 0,
+    ...{ lengths_read: 0, lengths_opened: 0, anchored: 0, refused: 0, by_the_cli: 0 },
   };
 
   function expectPrefix(length: number, { tokens, fault }: Outcome): void {

@@ -56,7 +56,6 @@ afterAll(async () => {
 const connect = (url: string, options: Partial<ConnectOptions> = {}): Promise<SqlClient> =>
   connectStore(parseStoreUrl(`postgres://${url}`), { timeout: 5000, ...options });
 
-/** Opens a connection for the rest of the test. */
 async function open(url: string, options?: Partial<ConnectOptions>): Promise<SqlClient> {
   const client = await connect(url, options);
   onTestFinished(() => client.close());

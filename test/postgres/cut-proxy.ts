@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net, { type Socket } from 'node:net';
+import { listenLocally } from './pooler.ts';
 
 /**
  * Where the proxy cuts a connection:
@@ -15,18 +16,7 @@ export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answ
 /** The cuts after which the server receives nothing more. */
 export const CUTS: readonly Cut[] = ['before COMMIT', 'after COMMIT', 'after COMMIT, without answers'];
 
-export interface CutProxy {
-  readonly port: number;
-  /** Cuts the next connection that sends COMMIT. */
-  arm(cut: Cut): void;
-  /** Refuses new connections, or accepts them again. */
-  refuse(isOn: boolean): void;
-  /** Resolves when the server has received and answered the last late message. */
-  delivered(): Promise<unknown>;
-  /** Returns the number of cuts so far. */
-  cuts(): number;
-  close(): Promise<void>;
-}
+export type CutProxy = Awaited<ReturnType<typeof startCutProxy>>;
 
 /** Splits a stream of messages: a type, then a length of 4 bytes that includes itself. */
 function messages(onMessage: (message: Buffer) => void, startsUntyped: boolean): (chunk: Buffer) => void {
@@ -57,8 +47,7 @@ function holdsCommit(chunk: Buffer): boolean {
   return chunk.subarray(-SENT_COMMIT.length).equals(SENT_COMMIT);
 }
 
-/** Starts a proxy between clients and the server at this port, which must not use TLS. */
-export async function startCutProxy(serverPort: number): Promise<CutProxy> {
+export async function startCutProxy(serverPort: number) {
   let armed: Cut | undefined;
   let done = 0;
   let isRefusing = false;
@@ -123,25 +112,18 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
       }, false),
     );
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-
   return {
-    port: address.port,
-    arm(cut) {
+    ...(await listenLocally(server, sockets)),
+    /** Cuts the next connection that sends COMMIT. */
+    arm(cut: Cut): void {
       armed = cut;
     },
-    refuse(isOn) {
+    /** Refuses new connections, or accepts them again. */
+    refuse(isOn: boolean): void {
       isRefusing = isOn;
     },
+    /** Resolves when the server has received and answered the last late message. */
     delivered: () => delivered,
     cuts: () => done,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
   };
 }

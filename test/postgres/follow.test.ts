@@ -43,30 +43,4 @@ describe('a daemon', () => {
     expect(await update(await serve(vault.at), 'token:read')).toMatchObject({ status: 200 });
     expect(await list(beside)).toMatchObject({ status: 200 });
   });
-
-  it('refuses every call after a row that another process did not write', async () => {
-    await read();
-    await vault.query(`INSERT INTO vault.audit SELECT sequence + 1, at, link, sealed FROM vault.audit
-      WHERE sequence = (SELECT max(sequence) FROM vault.audit)`);
-    expect(await read()).toMatchObject({ status: 500 });
-  });
-
-  it('refuses an application that was put back, in the next call and after a start', async () => {
-    const body = { name: 'b', type: 'private', permissions: ['token:read'] };
-    const { id, key } = (await callVault(vault.daemon, vault.management, 'createApplication', { body })).body;
-    const list = (daemon = vault.daemon) => callVault(daemon, key, 'listTokens');
-    expect(await list()).toMatchObject({ status: 200 });
-    const tables = ['application', 'application_key'];
-    for (const table of tables)
-      await vault.query(`CREATE TEMPORARY TABLE kept_${table} AS SELECT * FROM vault.${table}`);
-    await callVault(vault.daemon, vault.management, 'deleteApplication', { id });
-    expect(await list()).toMatchObject({ status: 401 });
-    for (const table of tables) {
-      await vault.query(`INSERT INTO vault.${table} OVERRIDING SYSTEM VALUE SELECT * FROM kept_${table}
-        ON CONFLICT DO NOTHING`);
-    }
-    expect(await list()).toMatchObject({ status: 500 });
-    expect(await list(await serve(vault.at))).toMatchObject({ status: 500 });
-    expect(await read()).toMatchObject({ status: 200 });
-  });
 });

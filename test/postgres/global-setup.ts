@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import net from 'node:net';
 import type { TestProject } from 'vitest/node';
+import { listenLocally } from './pooler.ts';
 import { startPostgres, type TestServer } from './start-postgres.ts';
 
 /** A URL, or the folder of the binaries to start. */
@@ -20,11 +20,7 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
       (error: Error) => socket.destroy(error),
     );
   });
-  replies.listen(0, '127.0.0.1');
-  await once(replies, 'listening');
-  const address = replies.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  provide('postgres', address.port);
+  provide('postgres', (await listenLocally(replies)).port);
   return async () => {
     replies.close();
     await (await server?.catch(() => undefined))?.stop();

@@ -9,7 +9,6 @@ import { createDatabase } from './create-database.ts';
 export interface TestStore {
   readonly url: string;
   readonly tenant: string;
-  /** The management key. */
   readonly key: string;
 }
 

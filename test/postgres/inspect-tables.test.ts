@@ -15,7 +15,6 @@ const PARENT = '00000000-0000-7000-8000-0000000000a1';
 const CHILD = '00000000-0000-7000-8000-0000000000a2';
 const BLINDS = [1, 2].map((n) => `00000000-0000-0000-0000-0000000000b${n}`);
 const SUBJECT = '00000000-0000-0000-0000-0000000000c1';
-/** The name of the set that contains only `SUBJECT`. */
 const SET_NAME = blindText(nameOf([storedBlind(SUBJECT)]));
 
 /** Tokens, one of them deleted, with entries, counters, a reply and an audit. */

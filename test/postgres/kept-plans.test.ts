@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
-import { blind, ENTRY, indexes, MONTH, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
-import { createDatabase } from './create-database.ts';
-import { createTables, openClient } from './open-client.ts';
+import { blind, ENTRY, indexes, MONTH, NOW, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
+import { createTableDatabase, insertTenant, openClient } from './open-client.ts';
 import { changeOf, workOf, writeOf } from './write-of.ts';
 
 /**
@@ -12,13 +11,9 @@ const TIMES = 8;
 const OPTIONS = { deduplicate: true, now: NOW };
 
 it('keeps one plan for each named statement, whatever the length of its lists', async () => {
-  const client = await openClient(await createDatabase());
-  await createTables(client);
+  const client = await openClient(await createTableDatabase());
   const { run } = client;
-  const tenantId = nextId();
-  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
-    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
-  await run({ text }, [tenantId]);
+  const tenantId = await insertTenant(run);
   const reads = tokenReads({ read: run });
 
   for (let time = 0; time < TIMES; time += 1) {

@@ -51,7 +51,6 @@ async function data(location: VaultLocation, apiKey: string, id: string): Promis
   }
 }
 
-/** Returns the number of tokens in each container set of a store. */
 async function setsOf({ store }: Awaited<ReturnType<typeof newStore>>): Promise<unknown> {
   const { run } = await openTestClient(store.url);
   return run({

@@ -3,6 +3,7 @@ import { connectStore } from '../../src/store/postgres/connect.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { nextId } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 
 /** Opens a connection for the rest of the test. */
@@ -12,8 +13,17 @@ export async function openClient(url: string, timeout = 5000): Promise<SqlClient
   return client;
 }
 
+/** Inserts a row for a tenant. Resolves to its id. */
+export async function insertTenant(run: SqlClient['run']): Promise<string> {
+  const id = nextId();
+  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
+  await run({ text }, [id]);
+  return id;
+}
+
 /** Creates the tables of a vault in the schema `vault`. */
-export async function createTables(client: SqlClient): Promise<void> {
+async function createTables(client: SqlClient): Promise<void> {
   const texts = ['BEGIN', ...schemaStatements('vault')];
   await Promise.all([...texts.map((text) => client.run({ text })), client.commit()]);
 }

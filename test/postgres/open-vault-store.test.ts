@@ -30,7 +30,6 @@ const newUrl = (): StoreUrl => parseStoreUrl(`${database}?sslmode=disable&schema
 const create = (url: StoreUrl, prepare = async (_: Store) => {}, grant?: string) =>
   createVaultStore(url, HEADER, prepare, { ...OPTIONS, grant });
 
-/** Opens a store for the rest of the test. */
 async function open(url: StoreUrl): Promise<Store> {
   const { store } = await openVaultStore(url, OPTIONS);
   onTestFinished(() => store.close());

@@ -1,20 +1,14 @@
 import { once } from 'node:events';
-import net, { type Socket } from 'node:net';
+import net, { type AddressInfo, type Server, type Socket } from 'node:net';
 
 /** What a pooler does with the options of a start-up message: PgBouncer drops them or refuses the connection. */
 export type Options = 'drop' | 'refuse';
-
-export interface Pooler {
-  readonly port: number;
-  close(): Promise<void>;
-}
 
 /** The parts of the message before its parameters: its length and the version of the protocol. */
 const HEAD_BYTES = 8;
 
 const REFUSAL = message('E', 'SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter in options: search_path\0\0');
 
-/** Returns a message of a server: its type, its length and its content. */
 export function message(type: string, content: string | Uint8Array): Buffer {
   const body = Buffer.from(content);
   const head = Buffer.alloc(5, type);
@@ -22,7 +16,6 @@ export function message(type: string, content: string | Uint8Array): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Returns the start-up message without its options, if it has some. */
 function withoutOptions(start: Buffer): Buffer | undefined {
   const words = start.subarray(HEAD_BYTES).toString('latin1').split('\0');
   const at = words.findIndex((word, place) => place % 2 === 0 && word === 'options');
@@ -34,7 +27,7 @@ function withoutOptions(start: Buffer): Buffer | undefined {
 }
 
 /** Starts a proxy in front of the server at this port. It treats options as PgBouncer does, without TLS. */
-export async function startPooler(serverPort: number, options: Options): Promise<Pooler> {
+export async function startPooler(serverPort: number, options: Options) {
   const sockets = new Set<Socket>();
   const server = net.createServer((client) => {
     const upstream = net.connect(serverPort, '127.0.0.1');
@@ -53,16 +46,17 @@ export async function startPooler(serverPort: number, options: Options): Promise
       client.pipe(upstream).pipe(client);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
+  return listenLocally(server, sockets);
+}
+
+/** Listens on a free port. The end closes these sockets, too. */
+export async function listenLocally(server: Server, sockets: ReadonlySet<Socket> = new Set()) {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
-    port: address.port,
+    port: (server.address() as AddressInfo).port,
     async close() {
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      await once(server.close(), 'close');
     },
   };
 }

@@ -71,12 +71,13 @@ describe('a row of token', () => {
     expect(outcome).toBe(isAllowed || '23514');
   });
 
-  it('keeps the id of a deleted token, and orders ids by their bytes', async () => {
+  it('keeps the id of a deleted token, and orders ids by their bytes, though the database sorts text by a language', async () => {
     const client = await openClient(url);
     await client.run({ text: inSchema('DELETE FROM vault.token', 'vault') });
     await insertToken(client, 'B', deleted);
     await insertToken(client, 'a', live);
     await expect(insertToken(client, 'B', live)).rejects.toMatchObject({ code: '23505', table: 'token' });
+    expect(await client.run({ text: `SELECT 'a' < 'B'` })).toEqual([[true]]);
     expect(await client.run({ text: inSchema('SELECT id FROM vault.token ORDER BY id', 'vault') })).toEqual([
       ['B'],
       ['a'],

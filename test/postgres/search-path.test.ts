@@ -18,7 +18,6 @@ beforeAll(async () => {
 });
 
 let roles = 0;
-/** Creates a role with these privileges. */
 async function createRole(options = ''): Promise<string> {
   const role = `path_${name}_${roles++}`;
   const client = await openClient(database);

@@ -39,18 +39,15 @@ export async function between(): Promise<number> {
 }
 
 /** Opens the vault as a daemon does. */
-export async function serve(location: VaultLocation, anchor?: string): Promise<Vault> {
-  const vault = await openVaultAt(location, { credential: CREDENTIAL, anchor });
+export async function serve(location: VaultLocation): Promise<Vault> {
+  const vault = await openVaultAt(location, { credential: CREDENTIAL });
   onTestFinished(() => vault.close().catch(() => undefined));
   return vault;
 }
 
 export type ServedStore = Awaited<ReturnType<typeof servedStore>>;
 
-/**
- * Creates a vault that three daemons served, one after the other. The third one, `daemon`, still serves. The table
- * `kept` holds the rows of the tokens as the first one left them.
- */
+/** Creates a vault that three daemons served, one after the other. The third one, `daemon`, still serves. */
 export async function servedStore() {
   const folder = await mkdtemp(join(tmpdir(), 'vault-prune-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -78,7 +75,6 @@ export async function servedStore() {
   await change(one, 'one-11');
   await one.sweep();
   await one.close();
-  await query('CREATE TEMPORARY TABLE kept AS SELECT * FROM vault.token');
   const first = await between();
   const two = await serve({ store });
   await create(two, 'two');
@@ -91,7 +87,7 @@ export async function servedStore() {
   await create(three, 'three');
   await change(three, 'one-8');
 
-  const archived = (name = 'old') => archiveFile('--archive', join(folder, name));
+  const archived = (name: string) => archiveFile('--archive', join(folder, name));
 
   /** The daemon that serves, and the location of the vault. */
   const state = { daemon: three, at: { store } };
@@ -102,15 +98,13 @@ export async function servedStore() {
     client = await openTestClient(other.url);
   }
 
-  const doctor = (location: VaultLocation = state.at, archives: readonly string[] = [], anchor?: string) =>
-    checkVaultFile({ ...location, credential: CREDENTIAL, anchor, archives: archives.map(archived) });
+  const doctor = (location: VaultLocation = state.at, archives: readonly string[] = []) =>
+    checkVaultFile({ ...location, credential: CREDENTIAL, archives: archives.map(archived) });
 
   async function withAdmin<T>(work: (admin: VaultAdmin) => Promise<T>): Promise<T> {
     const admin = await openVaultAdmin({ ...state.at, credential: CREDENTIAL });
     return work(admin).finally(admin.close);
   }
-
-  const verify = () => withAdmin((admin) => admin.verifyAudit());
 
   /** Resolves to the ids of the entries that `GET /logs` lists for a query. */
   async function logged(text: string): Promise<readonly string[]> {
@@ -139,7 +133,6 @@ export async function servedStore() {
     return pruneAudit(parts, until, () => archived(name), { rows: STEP }).finally(opened.close);
   }
 
-  /** Runs a prune that is killed once it has removed rows `removals` times. */
   async function killedPrune(name: string, removals: number): Promise<void> {
     let left = removals;
     const killed = pruneWith(name, async (method) => {
@@ -166,19 +159,14 @@ export async function servedStore() {
     folder,
     apiKey,
     management,
-    /** The times after the end of the first and of the second daemon. */
+    /** The time after the end of the first daemon. */
     first,
-    second,
     use,
-    archived,
     query,
     change,
     firstRow: () => query('SELECT min(sequence) + 1 FROM vault.audit'),
     doctor,
-    withAdmin,
     prune: (name = 'old', before = second) => withAdmin((admin) => admin.pruneAudit(before, archived(name))),
-    verify,
-    verifyArchive: () => withAdmin((admin) => admin.verifyArchive(archived())),
     logged,
     pruneWith,
     killedPrune,

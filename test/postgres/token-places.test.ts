@@ -3,8 +3,8 @@ import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { TokenRecord } from '../../src/core/ports.ts';
 import type { QueuedWrite } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
-import { ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
-import { createTableDatabase, openClient } from './open-client.ts';
+import { ENTRY, indexes, NOW, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
+import { createTableDatabase, insertTenant, openClient } from './open-client.ts';
 import { workOf, writeOf } from './write-of.ts';
 
 let url: string;
@@ -12,7 +12,6 @@ beforeAll(async () => {
   url = await createTableDatabase();
 });
 
-/** Returns the write, with a new token and another one that is stored. */
 type WriteOf = (fresh: TokenRecord, stored: TokenRecord) => Promise<QueuedWrite<unknown>>;
 
 const insertion =
@@ -35,10 +34,7 @@ const WRITES: readonly (readonly [string, WriteOf])[] = [
 ];
 
 async function prepare({ run }: SqlClient, writeFor: WriteOf): Promise<QueuedWrite<unknown>> {
-  const tenantId = nextId();
-  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
-    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
-  await run({ text }, [tenantId]);
+  const tenantId = await insertTenant(run);
   const [fresh, stored] = [tokenRecord(tenantId), tokenRecord(tenantId)];
   await workOf(await insertion(false)(stored, stored))(run);
   return writeFor(fresh, stored);

@@ -32,17 +32,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   tenant_key_pkey: ['tenant'],
   reply_key: ['tenant', 'application_id', 'key_hash'],
 };
-const LARGE = [
-  'token',
-  'token_index',
-  'container_set',
-  'application',
-  'application_key',
-  'audit',
-  'tenant',
-  'tenant_key',
-  'reply',
-];
+const LARGE = 'token token_index container_set application application_key audit tenant tenant_key reply'.split(' ');
 
 /** Returns what is wrong with a plan. */
 function faultsOf(nodes: readonly PlanNode[]): readonly string[] {
@@ -70,9 +60,11 @@ async function planOf({ text }: NamedStatement): Promise<readonly PlanNode[]> {
   const client = await openClient(url);
   await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
   await client.run({ text: `PREPARE statement AS ${inSchema(text, 'vault')}` });
-  const count = Math.max(...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+  const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
   const values = Array.from({ length: count }, () => 'NULL').join();
-  const [[plans] = []] = await client.run({ text: `EXPLAIN (FORMAT JSON) EXECUTE statement (${values})` });
+  const [[plans] = []] = await client.run({
+    text: `EXPLAIN (FORMAT JSON) EXECUTE statement ${values && `(${values})`}`,
+  });
   return nodesIn(plans);
 }
 

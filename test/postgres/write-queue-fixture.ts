@@ -25,14 +25,12 @@ export async function createTestStore(): Promise<StoreUrl> {
   return url;
 }
 
-/** Opens a connection for the rest of the test. */
 export async function openTestClient(url: StoreUrl): Promise<SqlClient> {
   const client = await connectTo(url, 10_000, OPTIONS);
   onTestFinished(() => client.close());
   return client;
 }
 
-/** Opens a queue for the rest of the test. */
 export function openTestQueue(url: StoreUrl, options?: WriteQueueOptions): WriteQueue {
   const connection = holdConnection(() => connectTo(url, 10_000, OPTIONS));
   const queue = openWriteQueue(connection.get, () => connection.drop(), options);

@@ -1,6 +1,5 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import type { Connections } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -29,7 +28,6 @@ const rows = async () => (await client.run({ text: 'SELECT tenant FROM vault.pur
 const results = (all: readonly Promise<unknown>[]): Promise<readonly unknown[]> =>
   Promise.all(all.map((each) => each.catch((error: Error) => error.message)));
 
-/** Returns a change that adds a row, with its entry. */
 const changeOf = (row: number) => (queue: Pick<Connections, 'change'>) =>
   queue.change(async ({ run, record }) => {
     await run(ADD, [row]);
@@ -210,19 +208,5 @@ describe('the queue', () => {
     await expect(changeOf(5)(queue)).rejects.toMatchObject({ code: 'vault_stopping' });
     expect(await results(made)).toEqual(['made', 'changed', 'made']);
     expect(await written()).toEqual(texts([1, 2, 3]));
-  });
-});
-
-/** A line of a plan that reads or sorts a table. A statement may sort the rows that it is given. */
-const TABLE_READ = /Seq Scan on (?!head)|Sort Key: (?!given|rows)/;
-
-describe('a plan that is made on empty tables', () => {
-  it.each(Object.entries(HEAD_ROW))('reads no table for %s', async (_, { text }) => {
-    await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
-    await client.run({ text: `PREPARE statement AS ${text}` });
-    const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
-    const values = Array.from({ length: count }, () => 'NULL').join();
-    const plan = await client.run({ text: `EXPLAIN EXECUTE statement ${values && `(${values})`}` });
-    expect(plan.flat().filter((line) => TABLE_READ.test(String(line)))).toEqual([]);
   });
 });

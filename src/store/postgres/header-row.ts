@@ -2,7 +2,7 @@ import type { VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { bytes, columns, instant, number, optional, text } from '../rows/columns.ts';
 import { raw, type SqlParameter } from '../rows/fragment.ts';
-import { ask, type Row, type StoreSteps } from '../rows/store-steps.ts';
+import { askRows, type Row, type StoreSteps } from '../rows/store-steps.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Run } from './connections.ts';
 import { perform } from './perform.ts';
@@ -33,7 +33,7 @@ function toValues(header: VaultHeader): readonly SqlParameter[] {
 }
 
 export function* readStoredHeader(): StoreSteps<VaultHeader | undefined> {
-  const [row] = yield* ask({ name: 'header', ...raw(READ) });
+  const [row] = yield* askRows({ name: 'header', ...raw(READ) });
   return row && toHeader(row);
 }
 

@@ -4,7 +4,7 @@ import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Dialect, SharedParts } from './dialect.ts';
 import { type Fragment, raw, sql } from './fragment.ts';
-import { ask, askValue, askWhether, isUnexpired, type StoreSteps } from './store-steps.ts';
+import { askRows, askValue, askWhether, isUnexpired, type StoreSteps } from './store-steps.ts';
 import { requireFree } from './stored-replies.ts';
 import { readable, storedNumber } from './stored-value.ts';
 import {
@@ -40,7 +40,7 @@ export function* removeKeysOf(
   { isGenuine }: Removal,
   kept?: string,
 ): StoreSteps<readonly EndedRecord[]> {
-  const rows = yield* ask(sql`SELECT ${raw(tables.application_key.of('k'))} FROM vault.application_key k
+  const rows = yield* askRows(sql`SELECT ${raw(tables.application_key.of('k'))} FROM vault.application_key k
     WHERE k.tenant = ${tenant} AND ${among('k.application_id', 'uuid', applicationIds)}`);
   const ended = readable(rows, (row) => tables.application_key.read(row, { tenant_id })).filter(
     (record) => record.id !== kept && isGenuine(record),
@@ -59,7 +59,7 @@ export function applicationKeyMethods(parts: SharedParts) {
   function* find(name: string, tenant_id: string, condition: Fragment, rest: Fragment) {
     const found = sql`SELECT ${raw(ROW.of('k'))} FROM ${numberOfTenant(dialect, tenant_id)} n
       ${lookup('application_key', 'k', sql`k.tenant = n.tenant AND ${condition}`)} ${rest}`;
-    return (yield* ask({ name, ...found })).map((row) => ROW.read(row, { tenant_id }));
+    return (yield* askRows({ name, ...found })).map((row) => ROW.read(row, { tenant_id }));
   }
 
   return {

@@ -5,7 +5,7 @@ import { insertKey, removeKeysOf } from './application-keys.ts';
 import type { Dialect, SharedParts } from './dialect.ts';
 import { join, raw, sql } from './fragment.ts';
 import { Rollback } from './rollback.ts';
-import { ask, askAll, askWhether, isUnexpired, type StoreSteps } from './store-steps.ts';
+import { askAll, askRows, askWhether, isUnexpired, type StoreSteps } from './store-steps.ts';
 import { removeRepliesOf } from './stored-replies.ts';
 import { optionally, readable, storedInstant, storedNumber } from './stored-value.ts';
 import {
@@ -29,7 +29,7 @@ function* endApplications(
   { applications, keys }: EndedApplications,
 ): StoreSteps<void> {
   const { tables, uuidKey, among } = dialect;
-  const found = yield* ask(sql`SELECT ${raw(tables.application.of('a'))} FROM vault.application a
+  const found = yield* askRows(sql`SELECT ${raw(tables.application.of('a'))} FROM vault.application a
     WHERE a.tenant = ${tenant.tenant} AND a.parent_id = ${uuidKey(id)}`);
   const { tenant_id } = tenant;
   const children = readable(found, (row) => tables.application.read(row, { tenant_id })).filter(
@@ -52,7 +52,7 @@ function* requireQuota(
   parentId: string,
   { most, now, latest }: Minting,
 ): StoreSteps<void> {
-  const [[count, next] = []] = yield* ask(sql`SELECT count(*), min(expires_at) FROM vault.application
+  const [[count, next] = []] = yield* askRows(sql`SELECT count(*), min(expires_at) FROM vault.application
     WHERE tenant = ${tenant} AND parent_id = ${uuidKey(parentId)} AND expires_at > ${now} AND expires_at <= ${latest}`);
   const live = storedNumber(count);
   if (live < most) return;
@@ -108,7 +108,7 @@ export function applicationMethods(parts: SharedParts) {
       read(function* () {
         const found = sql`SELECT ${columns} FROM ${numberOfTenant(dialect, tenant_id)} n
           ${lookup('application', 'a', sql`a.tenant = n.tenant AND a.id = ${uuidKey(id)}`)} WHERE ${isUnexpired('a', now)}`;
-        const [row] = yield* ask({ name: 'findApplication', ...found });
+        const [row] = yield* askRows({ name: 'findApplication', ...found });
         return row && ROW.read(row, { tenant_id });
       }),
 
@@ -159,7 +159,7 @@ export function applicationMethods(parts: SharedParts) {
 
     deleteApplicationKey: (tenantId, applicationId, id, removal) =>
       changeTenant(parts, 'removed', [tenantId], function* (found) {
-        const [row] = yield* ask(sql`DELETE FROM vault.application_key
+        const [row] = yield* askRows(sql`DELETE FROM vault.application_key
           WHERE tenant = ${found.tenant} AND application_id = ${uuidKey(applicationId)} AND id = ${uuidKey(id)} RETURNING revision`);
         if (row === undefined) return false;
         const keys = [{ id, revision: storedNumber(row[0]) }];

@@ -3,7 +3,7 @@ import type { Store } from '../../core/ports.ts';
 import { decoded } from '../../core/problem.ts';
 import { readerOf, type SharedParts } from './dialect.ts';
 import { type Fragment, raw, sql } from './fragment.ts';
-import { ask, type Row } from './store-steps.ts';
+import { askRows, type Row } from './store-steps.ts';
 import { storedBytes, storedNumber, storedText } from './stored-value.ts';
 import { findTenantNumber } from './tenant-number.ts';
 
@@ -56,7 +56,7 @@ export function inspectionMethods({ dialect, inspectSnapshot }: SharedParts) {
         const { columns, decode } = readerOf(dialect, table);
         const isToken = table === 'token';
         const all = isToken ? `${columns}, ${dialect.blindColumns}` : columns;
-        const rows = yield* ask(pageOf(all, SOURCES[table], [found.tenant, after, limit]));
+        const rows = yield* askRows(pageOf(all, SOURCES[table], [found.tenant, after, limit]));
         return rows.map((row) => ({
           id: SOURCES[table].idOf(row),
           record: decoded(() => decode(tenantId, row)),
@@ -69,7 +69,7 @@ export function inspectionMethods({ dialect, inspectSnapshot }: SharedParts) {
         const end = raw('SELECT max(sequence) FROM vault.audit');
         const [found, [[last] = []] = []] = yield* findTenantNumber(dialect, tenantId, end);
         const columns = table === 'token' ? 't.id, t.revision' : 't.id, 1';
-        const rows = found ? yield* ask(pageOf(columns, SOURCES[table], [found.tenant, after, limit])) : [];
+        const rows = found ? yield* askRows(pageOf(columns, SOURCES[table], [found.tenant, after, limit])) : [];
         return {
           head: storedNumber(last),
           rows: rows.map(([id, revision]) => ({ id: storedText(id), revision: storedNumber(revision) })),

@@ -44,19 +44,19 @@ export function* askAll(...statements: readonly SharedStatement[]): StoreSteps<A
 }
 
 /** Asks for the rows of one statement. */
-export function* ask(statement: SharedStatement): StoreSteps<readonly Row[]> {
+export function* askRows(statement: SharedStatement): StoreSteps<readonly Row[]> {
   const [rows = []] = yield [statement];
   return rows;
 }
 
 /** Asks whether one statement returns a row. */
 export function* askWhether(statement: SharedStatement): StoreSteps<boolean> {
-  return (yield* ask(statement)).length > 0;
+  return (yield* askRows(statement)).length > 0;
 }
 
 /** Asks for the first column of the first row. */
 export function* askValue(statement: SharedStatement): StoreSteps<unknown> {
-  const [row] = yield* ask(statement);
+  const [row] = yield* askRows(statement);
   return row?.[0];
 }
 

@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem.ts';
 import type { StoredReply } from '../../core/reply-ports.ts';
 import type { Dialect, SharedParts } from './dialect.ts';
 import { raw, sql } from './fragment.ts';
-import { ask, askWhether, type SharedStatement, type StoreSteps } from './store-steps.ts';
+import { askRows, askWhether, type SharedStatement, type StoreSteps } from './store-steps.ts';
 import { storedNumber } from './stored-value.ts';
 import { findTenantNumber, numberOfTenant, requireNewestKey } from './tenant-number.ts';
 
@@ -57,7 +57,7 @@ export function replyMethods({ dialect, read, change }: SharedParts) {
   return {
     findReply: (tenant_id, application_id, key_hash, now) =>
       read(function* () {
-        const [row] = yield* ask(selectReply(dialect, { tenant_id, application_id, key_hash }, now));
+        const [row] = yield* askRows(selectReply(dialect, { tenant_id, application_id, key_hash }, now));
         return row && tables.reply.read(row, { tenant_id });
       }),
 
@@ -75,7 +75,7 @@ export function replyMethods({ dialect, read, change }: SharedParts) {
     removeOldReplies: (now, limit) =>
       change('removed', function* () {
         const latest = now - REPLY_LIFE_MS;
-        const old = yield* ask(sql`SELECT reply FROM vault.reply WHERE created_at <= ${latest} LIMIT ${limit}`);
+        const old = yield* askRows(sql`SELECT reply FROM vault.reply WHERE created_at <= ${latest} LIMIT ${limit}`);
         const numbers = old.map(([reply]) => storedNumber(reply));
         yield [sql`DELETE FROM vault.reply WHERE ${dialect.among('reply', 'bigint', numbers)}`];
         return numbers.length;

@@ -2,7 +2,7 @@ import type { Instant, Store } from '../../core/ports.ts';
 import { decoded } from '../../core/problem.ts';
 import { readerOf, type SharedParts } from './dialect.ts';
 import { type Fragment, list, raw, sql } from './fragment.ts';
-import { ask, askValue, askWhether } from './store-steps.ts';
+import { askRows, askValue, askWhether } from './store-steps.ts';
 import { MAX_ROW, optionally, storedNumber, storedText } from './stored-value.ts';
 
 /** An impossible expiry of one record must not fail the calls of others. `vault doctor` reports it. */
@@ -65,7 +65,7 @@ export function sweepMethods({ dialect, read, readSlow, change }: SharedParts) {
       readSlow(function* () {
         const { columns, decode } = readerOf(dialect, from);
         const number = raw(`t.${from}`);
-        const rows = yield* ask(sql`SELECT ${number}, n.id, ${raw(columns)}
+        const rows = yield* askRows(sql`SELECT ${number}, n.id, ${raw(columns)}
           FROM ${raw(`vault.${from}`)} t ${by(`${from}_expiry`)} CROSS JOIN vault.tenant n
           WHERE n.tenant = t.tenant AND t.expires_at <= ${now} AND t.expires_at IS NOT NULL
             AND ${from === 'token' ? isLive : raw('TRUE')} AND ${number} BETWEEN 1 AND ${raw(`${MAX_ROW}`)}

@@ -5,7 +5,7 @@ import { insertApplication } from './applications.ts';
 import type { Dialect, SharedParts } from './dialect.ts';
 import { raw, sql } from './fragment.ts';
 import { KEY } from './record-columns.ts';
-import { ask, askValue, askWhether, isUnexpired, type Row, type StoreSteps } from './store-steps.ts';
+import { askRows, askValue, askWhether, isUnexpired, type Row, type StoreSteps } from './store-steps.ts';
 import { MAX_ROW, readable, storedNumber } from './stored-value.ts';
 import { changeTenant, requireNewestKey } from './tenant-number.ts';
 
@@ -27,7 +27,7 @@ const inserted = (key: WrappedKey, tenant: number) => ({
 
 /** Destroys a replaced key of a tenant. Returns false while a record uses it, and if no later key replaces it. */
 export function* removeKey({ counters, keyRemovals }: Dialect, tenant: number, keyId: number): StoreSteps<boolean> {
-  const keys = yield* ask(sql`SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = ${tenant}`);
+  const keys = yield* askRows(sql`SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = ${tenant}`);
   const purpose = keys.find(([id]) => id === keyId)?.[1];
   const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
   if (purpose === undefined || !isReplaced) return false;
@@ -88,18 +88,18 @@ export function tenantMethods(parts: SharedParts) {
 
     findTenant: (id) =>
       read(function* () {
-        return toTenantWithKeys(yield* ask({ name: 'findTenant', sql: findTenant, params: [uuidKey(id)] }));
+        return toTenantWithKeys(yield* askRows({ name: 'findTenant', sql: findTenant, params: [uuidKey(id)] }));
       }),
 
     listTenantIds: () =>
       readSlow(function* () {
-        const rows = yield* ask(raw('SELECT id FROM vault.tenant ORDER BY created_at, id'));
+        const rows = yield* askRows(raw('SELECT id FROM vault.tenant ORDER BY created_at, id'));
         return readable(rows, ([id]) => dialect.tables.uuid.read(id));
       }),
 
     findAuthority: (keyHash, now) =>
       read(function* () {
-        const rows = yield* ask({ name: 'findAuthority', sql: findAuthority, params: [keyHash, now, now] });
+        const rows = yield* askRows({ name: 'findAuthority', sql: findAuthority, params: [keyHash, now, now] });
         const at = APPLICATION_KEY.names.length;
         const owner = toTenantWithKeys(rows, at + APPLICATION.names.length);
         if (owner === undefined) return undefined;

@@ -29,27 +29,22 @@ async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'd
   });
   const load = fleetLoad(fleet, seed);
   try {
-    let isOver = false;
-    let failure: unknown;
-    const writing = load.write([0, 1], () => isOver);
-    writing.catch((error: unknown) => {
-      failure = error;
-    });
     const wanted = WANTED[quick ? 'quick' : 'full'];
-    for (let done = 0; done < wanted && proxy !== undefined; done += 1) {
-      const before = proxy.cuts();
-      proxy.arm(ALL_CUTS[Math.floor(random() * ALL_CUTS.length)] ?? 'after COMMIT');
-      const deadline = performance.now() + MAX_WAIT_MS;
-      while (proxy.cuts() === before) {
-        if (failure !== undefined) throw failure;
-        if (performance.now() > deadline) throw new CheckFailure('no write reached the proxy', load.expected.figures());
-        await sleep(5);
+    await load.writeWhile(fleet.daemons, async (failure) => {
+      for (let done = 0; done < wanted && proxy !== undefined; done += 1) {
+        const before = proxy.cuts();
+        proxy.arm(ALL_CUTS[Math.floor(random() * ALL_CUTS.length)] ?? 'after COMMIT');
+        const deadline = performance.now() + MAX_WAIT_MS;
+        while (proxy.cuts() === before) {
+          if (failure() !== undefined) throw failure();
+          if (performance.now() > deadline)
+            throw new CheckFailure('no write reached the proxy', load.expected.figures());
+          await sleep(5);
+        }
+        // Let some writes pass between two cuts.
+        await sleep(50 + random() * 100);
       }
-      // Let some writes pass between two cuts.
-      await sleep(50 + random() * 100);
-    }
-    isOver = true;
-    await writing;
+    });
     return await load.finish({ cuts: proxy?.cuts() ?? 0 });
   } finally {
     await fleet.close();

@@ -18,7 +18,6 @@ const LOST = 15;
 const MAX_READY_MS = 10_000;
 /** More than the interval in which a daemon writes its anchor. */
 const ANCHOR_MS = 1_500;
-/** The part of the built product that keeps an anchor which the database no longer matches. */
 const KEEPS = builtText('(await compareIfPresent(parts,path),await writeAnchorFile(path,text)');
 
 /**
@@ -57,13 +56,7 @@ async function failOver({ seed }: CheckOptions, bin?: string): Promise<{ readonl
         return ids;
       }),
     );
-  const write = async () => {
-    let isOver = false;
-    const writing = load.write(DAEMONS, () => isOver);
-    await sleep(300);
-    isOver = true;
-    await writing;
-  };
+  const write = () => load.writeWhile(DAEMONS, () => sleep(300));
 
   try {
     await createMany(OPENING);
@@ -78,15 +71,7 @@ async function failOver({ seed }: CheckOptions, bin?: string): Promise<{ readonl
 
     await fleet.server.crash();
     proxy.refuse(false);
-    const started = performance.now();
-    for (const daemon of DAEMONS) {
-      while ((await fleet.readiness(daemon)) !== 200) {
-        if (performance.now() - started > MAX_READY_MS)
-          throw new CheckFailure('a daemon is not ready after the failover');
-        await sleep(20);
-      }
-    }
-    const ms = Math.round(performance.now() - started);
+    const ms = await fleet.untilReadiness(200, MAX_READY_MS);
     await write();
     await createMany(1);
     await load.finish({});

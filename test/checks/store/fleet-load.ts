@@ -1,30 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure, type Figures } from '../check.ts';
-import { createExpectedState, type ExpectedState } from '../expected-state.ts';
+import { createExpectedState } from '../expected-state.ts';
 import { verifyTokens, writeTokens } from '../kill-writer.ts';
 import { seededNumbers } from '../perform.ts';
 import type { Fleet } from './fleet.ts';
-
-/** The writes of the daemons that a fault did not hit. */
-export interface OtherWrites {
-  /** The milliseconds of each write. */
-  readonly times: readonly number[];
-  /** The longest time without an answer, in milliseconds. */
-  readonly pause: number;
-}
-
-/** Writes to a fleet, and the state that its daemons acknowledged. */
-export interface FleetLoad {
-  readonly expected: ExpectedState;
-  /** Starts writers on the daemons; they end when `ended` returns true, or when their daemon is gone. */
-  write(daemons: readonly number[], ended?: () => boolean, took?: (ms: number) => void): Promise<void>;
-  /** Writes to all daemons while `fault` happens to one of them. Resolves to the writes of the others. */
-  writeDuring(victim: number, fault: () => Promise<unknown>): Promise<OtherWrites>;
-  /** Compares what a daemon shows with the expected state. Rejects with a `CheckFailure`. */
-  verify(daemon: number, all?: boolean): Promise<void>;
-  /** Checks the audit and all records, besides `verify`. Resolves to the figures. */
-  finish(figures: Figures): Promise<Figures>;
-}
 
 const WRITERS = 4;
 
@@ -37,14 +16,12 @@ interface LoadOptions {
   readonly refused?: (daemon: number) => void;
 }
 
-export function fleetLoad(
-  fleet: Fleet,
-  seed: number,
-  { trusting = false, batches = 0, refused }: LoadOptions = {},
-): FleetLoad {
+/** Writes to a fleet, and records the state that its daemons acknowledged. */
+export function fleetLoad(fleet: Fleet, seed: number, { trusting = false, batches = 0, refused }: LoadOptions = {}) {
   const expected = createExpectedState(trusting);
   const random = seededNumbers(seed);
 
+  /** Compares what a daemon shows with the expected state. Rejects with a `CheckFailure`. */
   async function verify(daemon: number, all = false): Promise<void> {
     await verifyTokens(
       { perform: fleet.at(daemon), key: fleet.everything },
@@ -55,32 +32,50 @@ export function fleetLoad(
     if (violation !== undefined) throw new CheckFailure(violation, expected.figures());
   }
 
-  const write: FleetLoad['write'] = (daemons, ended, took) => {
+  /** Starts writers on the daemons; they end when `ended` returns true, or when their daemon is gone. */
+  function write(daemons: readonly number[], ended: () => boolean, took?: (ms: number) => void): Promise<unknown> {
     const writers = daemons.flatMap((daemon) =>
       Array.from({ length: WRITERS }, () =>
         writeTokens({
-          perform: fleet.at(daemon),
-          key: fleet.everything,
-          expected,
-          random,
-          batches,
-          ...(ended && { ended }),
+          ...{ perform: fleet.at(daemon), key: fleet.everything, expected, random, batches, ended },
           ...(took && { took }),
           ...(refused && { refused: () => refused(daemon) }),
         }),
       ),
     );
-    const writing = Promise.all(writers).then(() => undefined);
+    const writing = Promise.all(writers);
     // The caller awaits it after the fault, so a failure must not end the process first.
     writing.catch(() => undefined);
     return writing;
-  };
+  }
+
+  /** Writes to the daemons while `work` runs. `failure` returns the error that ended a writer. */
+  async function writeWhile<T>(
+    daemons: readonly number[],
+    work: (failure: () => unknown) => Promise<T>,
+    took?: (ms: number) => void,
+  ): Promise<T> {
+    let isOver = false;
+    let failure: unknown;
+    const writing = write(daemons, () => isOver, took);
+    writing.catch((error: unknown) => {
+      failure = error;
+    });
+    const done = await work(() => failure);
+    isOver = true;
+    await writing;
+    return done;
+  }
 
   return {
     expected,
     verify,
-    write,
-    async writeDuring(victim, fault) {
+    writeWhile,
+    /**
+     * Writes to all daemons while `fault` happens to one of them. Resolves to the milliseconds of each write of the others,
+     * and to the longest time in which they had no answer.
+     */
+    async writeDuring(victim: number, fault: () => Promise<unknown>) {
       const times: number[] = [];
       let [isOver, pause, last] = [false, 0, performance.now()];
       const ended = () => isOver;
@@ -102,7 +97,8 @@ export function fleetLoad(
       await verify(others[0] ?? 0);
       return { times, pause };
     },
-    async finish(figures) {
+    /** Checks the audit and all records, besides `verify`. Resolves to the figures. */
+    async finish(figures: Figures): Promise<Figures> {
       await verify(0, true);
       const all = { ...figures, ...expected.figures() };
       for (const words of [['audit', 'verify'], ['doctor']]) {

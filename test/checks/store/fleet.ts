@@ -1,15 +1,18 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Client as PgClient } from 'pg';
 import { remoteClient } from '../../../src/client/remote.ts';
 import type { Client } from '../../../src/contract/call.ts';
 import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault } from '../../../src/vault/store-vault.ts';
-import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
+import { startPostgres } from '../../postgres/start-postgres.ts';
+import { CheckFailure, type Figures } from '../check.ts';
 import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from '../daemon-process.ts';
+import { makeFolder } from '../folder.ts';
 import { createCaller, EVERYTHING, type Perform } from '../perform.ts';
 
 const execute = promisify(execFile);
@@ -22,7 +25,7 @@ export interface FleetOptions {
   /** Receives the lines of the server's log. */
   readonly onLog?: (line: string) => void;
   /** The path of another product build. Default: the build of this checkout. */
-  readonly bin?: string;
+  readonly bin?: string | undefined;
   /** Returns the port that the daemons connect to; a proxy may listen there. Default: the server's. */
   readonly portOf?: (serverPort: number) => Promise<number>;
   /** The port of a second server, which the daemons use when the first is gone. */
@@ -33,39 +36,12 @@ export interface FleetOptions {
   readonly faults?: readonly number[];
 }
 
-/** Several daemons on one PostgreSQL server of their own. All end with this process at the latest. */
-export interface Fleet extends AsyncDisposable {
-  readonly server: TestServer;
-  /** The URL of the store at the server itself. */
-  readonly store: string;
-  readonly keyFile: string;
-  readonly management: string;
-  /** The key of a private application with all token permissions and `reveal` on everything. */
-  readonly everything: string;
-  /** The numbers of the daemons. */
-  readonly daemons: readonly number[];
-  /** Calls a daemon by its number, from 0. */
-  readonly at: (daemon: number) => Perform;
-  urlOf(daemon: number): string;
-  /** Resolves to the status of a daemon's `/readyz`. Uses a new connection, since a daemon closes idle ones. */
-  readiness(daemon: number): Promise<number>;
-  /** Returns what a daemon has written to its standard error. */
-  errorsOf(daemon: number): string;
-  start(daemon: number): Promise<void>;
-  /** Sends a signal to a daemon. */
-  signal(daemon: number, signal: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Kills a daemon with SIGKILL, and waits until it is gone. */
-  kill(daemon: number): Promise<void>;
-  /** Starts a command on the store. */
-  spawn(...args: readonly string[]): ChildProcess;
-  /** Runs a command on the store. Resolves to its exit code, or to -1 when it does not end soon. */
-  exitOf(...args: readonly string[]): Promise<number>;
-  /** Runs a command on the store. Resolves to its standard output, also when it exits with 9. */
-  cli(...args: readonly string[]): Promise<string>;
-  close(): Promise<void>;
-}
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
-/** Starts the server, creates a vault, and starts the daemons. */
+/**
+ * Starts a PostgreSQL server, creates a vault in it, and starts several daemons, which are known by their numbers from 0.
+ * All end with this process at the latest.
+ */
 export async function startFleet({
   daemons,
   settings = {},
@@ -75,8 +51,8 @@ export async function startFleet({
   secondPort,
   flags = () => [],
   faults,
-}: FleetOptions): Promise<Fleet> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-fleet-'));
+}: FleetOptions) {
+  const { path: folder, [Symbol.dispose]: removeFolder } = makeFolder();
   const server = await startPostgres({ settings: { max_connections: '100', ...settings }, ...(onLog && { onLog }) });
   const second = secondPort === undefined ? '' : `,127.0.0.1:${secondPort}`;
   const storeAt = (port: number) => `postgres://postgres@127.0.0.1:${port}${second}/postgres?sslmode=disable`;
@@ -94,7 +70,6 @@ export async function startFleet({
     weakPassphrase: false,
   });
   const management = application.key ?? '';
-  /** The running daemons, and further commands. */
   const running: (DaemonProcess | undefined)[] = [];
   const children: ChildProcess[] = [];
   const clients: (Client | undefined)[] = [];
@@ -102,7 +77,6 @@ export async function startFleet({
   const env = { ...ENVIRONMENT, ...own };
   const cleanUp = () => {
     for (const child of children) child.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
   };
   process.once('exit', cleanUp);
 
@@ -137,44 +111,69 @@ export async function startFleet({
     await server.stop();
     process.removeListener('exit', cleanUp);
     cleanUp();
+    removeFolder();
   };
+
+  /** Resolves to the status of a daemon's `/readyz`. Uses a new connection, since a daemon closes idle ones. */
+  async function readiness(daemon: number): Promise<number> {
+    const reply = await fetch(`${running[daemon]?.url}/readyz`, { headers: { connection: 'close' } }).catch((cause) => {
+      throw new Error(`daemon ${daemon} does not listen: ${running[daemon]?.told().slice(-2000)}`, { cause });
+    });
+    await reply.text();
+    return reply.status;
+  }
 
   return {
     server,
-    store,
+    /** Connects to the server itself, as the owner of the tables. */
+    sqlClient: async () => {
+      const client = new PgClient({ connectionString: store.replace(/\?.*/, '') });
+      await client.connect();
+      return client;
+    },
     keyFile,
     management,
+    /** The key of a private application with all token permissions and `reveal` on everything. */
     everything: String(made.body['key']),
     daemons: [...callers.keys()],
+    /** Calls a daemon. */
     at,
-    urlOf: (daemon) => running[daemon]?.url ?? '',
-    readiness: async (daemon) => {
-      const reply = await fetch(`${running[daemon]?.url}/readyz`, { headers: { connection: 'close' } }).catch(
-        (cause) => {
-          throw new Error(`daemon ${daemon} does not listen: ${running[daemon]?.told().slice(-2000)}`, { cause });
-        },
-      );
-      await reply.text();
-      return reply.status;
+    readiness,
+    /** Resolves to the milliseconds until all daemons answer `/readyz` with this status. Rejects after `most`. */
+    async untilReadiness(status: number, most: number, figures: Figures = {}): Promise<number> {
+      const started = performance.now();
+      const wait = async (daemon: number) => {
+        while ((await readiness(daemon)) !== status) {
+          if (performance.now() - started > most) throw new CheckFailure(`no ${status} within ${most} ms`, figures);
+          await sleep(20);
+        }
+      };
+      await Promise.all([...callers.keys()].map(wait));
+      return Math.round(performance.now() - started);
     },
-    errorsOf: (daemon) => running[daemon]?.told() ?? '',
+    /** Returns what a daemon has written to its standard error. */
+    errorsOf: (daemon: number) => running[daemon]?.told() ?? '',
     start,
-    signal: (daemon, signal) => void running[daemon]?.child.kill(signal),
-    kill: async (daemon) => void (await running[daemon]?.stop('SIGKILL')),
-    spawn(...args) {
+    signal: (daemon: number, signal: 'SIGSTOP' | 'SIGCONT') => void running[daemon]?.child.kill(signal),
+    /** Kills a daemon with SIGKILL, and waits until it is gone. */
+    kill: async (daemon: number) => void (await running[daemon]?.stop('SIGKILL')),
+    /** Starts a command on the store. */
+    spawn(...args: readonly string[]): ChildProcess {
       const options = { env: { ...env, VAULT_STORE: store }, stdio: 'ignore' } as const;
       const child = spawn(process.execPath, [VAULT_BIN, ...args], options);
       children.push(child);
       return child;
     },
-    async exitOf(...args) {
+    /** Runs a command on the store. Resolves to its exit code, or to -1 when it does not end soon. */
+    async exitOf(...args: readonly string[]): Promise<number> {
       const options = { env: { ...env, VAULT_STORE: store }, timeout: MAX_EXIT_MS };
       return execute(process.execPath, [VAULT_BIN, ...args], options).then(
         () => 0,
         ({ code }: { readonly code: unknown }) => (typeof code === 'number' ? code : -1),
       );
     },
-    async cli(...args) {
+    /** Runs a command on the store. Resolves to its standard output, also when it exits with 9. */
+    async cli(...args: readonly string[]): Promise<string> {
       const options = { env: { ...env, VAULT_STORE: store }, maxBuffer: 2 ** 26 };
       const { stdout } = await execute(process.execPath, [VAULT_BIN, ...args], options).catch(
         (error: { readonly stdout?: string; readonly stderr?: string }) => {

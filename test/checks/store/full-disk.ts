@@ -54,27 +54,21 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
     ...load.expected.figures(),
   });
 
-  /** Writes until the disk has been full for a while. */
   async function writeUntilFull(): Promise<void> {
-    let isOver = false;
-    const writing = load.write(DAEMONS, () => isOver);
-    await sleep(200);
-    disk?.leave(LEFT, undefined);
-    await sleep(200);
-    disk?.leave(0, undefined);
-    const wanted = refused.map((count) => count + MIN_REFUSALS);
-    const deadline = performance.now() + MAX_WAIT_MS;
-    while (refused.some((count, daemon) => count < (wanted[daemon] ?? 0)) && performance.now() < deadline) {
-      await sleep(20);
-    }
-    isOver = true;
-    await writing;
-    if (refused.some((count, daemon) => count < (wanted[daemon] ?? 0))) {
-      throw new CheckFailure('the disk is full, and writes are not refused with 507', figures());
-    }
+    const isRefused = await load.writeWhile(DAEMONS, async () => {
+      await sleep(200);
+      disk?.leave(LEFT, undefined);
+      await sleep(200);
+      disk?.leave(0, undefined);
+      const wanted = refused.map((count) => count + MIN_REFUSALS);
+      const isOver = () => refused.every((count, daemon) => count >= (wanted[daemon] ?? 0));
+      const deadline = performance.now() + MAX_WAIT_MS;
+      while (!isOver() && performance.now() < deadline) await sleep(20);
+      return isOver();
+    });
+    if (!isRefused) throw new CheckFailure('the disk is full, and writes are not refused with 507', figures());
   }
 
-  /** Resolves when the daemon accepts a write. */
   async function untilWritten(daemon: number): Promise<void> {
     const started = performance.now();
     const body = { type: 'token', data: { left: 0, right: 0 } };

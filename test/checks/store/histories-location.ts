@@ -36,7 +36,6 @@ const COUNT = `DELETE FROM vault.token_count;
     FROM vault.token GROUP BY 1, 2, 3, 4, 5;
   UPDATE vault.head SET logged = least(logged, (SELECT max(sequence) FROM vault.audit));`;
 
-/** The tables whose rows change. */
 const CHANGED = TABLE_NAMES.filter((table) => table !== 'format');
 const KEEP = [
   `CREATE SCHEMA ${KEPT};`,

@@ -7,7 +7,6 @@ import { fleetLoad } from './fleet-load.ts';
 
 const CYCLES = { quick: 3, full: 50 } as const;
 const MAX_READY_MS = 2_000;
-/** The part of the built product that makes each commit durable. */
 const DURABLE = builtText('READ COMMITTED; SET LOCAL synchronous_commit TO on;\n      SET LOCAL statement_timeout');
 
 /** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover by themselves. */
@@ -18,23 +17,14 @@ async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 
   let cycles = 0;
   const figures = () => ({ cycles, ...load.expected.figures(), ready_max_ms: percentile(ready, 1) });
   while (cycles < CYCLES[quick ? 'quick' : 'full']) {
-    let isOver = false;
-    const writing = load.write([0, 1], () => isOver);
-    await sleep(200 + Math.random() * 300);
-    await fleet.server.crash();
-    await sleep(300);
-    await fleet.server.restart();
-    const started = performance.now();
-    for (const daemon of [0, 1]) {
-      while ((await fleet.readiness(daemon)) !== 200) {
-        if (performance.now() - started > 2 * MAX_READY_MS) throw new CheckFailure('not ready', figures());
-        await sleep(20);
-      }
-    }
-    ready.push(performance.now() - started);
-    await sleep(200);
-    isOver = true;
-    await writing;
+    await load.writeWhile(fleet.daemons, async () => {
+      await sleep(200 + Math.random() * 300);
+      await fleet.server.crash();
+      await sleep(300);
+      await fleet.server.restart();
+      ready.push(await fleet.untilReadiness(200, 2 * MAX_READY_MS, figures()));
+      await sleep(200);
+    });
     await load.verify(cycles % 2);
     cycles += 1;
   }

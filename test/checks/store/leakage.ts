@@ -1,20 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { startFleet } from './fleet.ts';
 
 const TOKENS = { quick: 50, full: 2_000 } as const;
 /** Part of every value that the database must not show. */
 const CANARY = 'canary-4f1c';
-
-function* filesIn(folder: string): Generator<string> {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* filesIn(path);
-    else if (entry.isFile()) yield path;
-  }
-}
 
 /** Searches all files of the server and its log of all statements for values and keys. */
 async function search({ quick }: CheckOptions, leak?: string) {
@@ -40,15 +31,15 @@ async function search({ quick }: CheckOptions, leak?: string) {
     ids.push(String(created.body['id']));
   }
   for (const id of ids) await fleet.at(0)(key, 'getToken', { id });
-  const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });
-  await client.connect();
+  const client = await fleet.sqlClient();
   if (leak !== undefined) await client.query('UPDATE vault.sweep SET clock_note = $1', [leak]);
   await client.query('CHECKPOINT');
   await client.end();
 
   const wanted = [CANARY, key, fleet.management, fleet.everything];
   const needles = wanted.flatMap((text) => [Buffer.from(text), Buffer.from(Buffer.from(text).toString('hex'))]);
-  const paths = [...filesIn(fleet.server.folder)];
+  const entries = readdirSync(fleet.server.folder, { withFileTypes: true, recursive: true });
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
   const hits = paths.filter((path) => {
     const bytes = readFileSync(path);
     return needles.some((needle) => bytes.includes(needle));

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { builtText, withPatch } from '../patched-product.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
@@ -27,35 +26,29 @@ async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOption
   const { closed, open } = SECONDS[quick ? 'quick' : 'full'];
   await using fleet = await startFleet({ daemons: 2, ...options });
   const load = fleetLoad(fleet, seed);
-  const client = new Client({ connectionString: fleet.store });
+  const client = await fleet.sqlClient();
   try {
-    await client.connect();
     const headBytes = async () => {
       const { rows } = await client.query("SELECT pg_relation_size('vault.head') AS bytes");
       return Number(rows[0].bytes);
     };
-    let isOver = false;
     let writes = 0;
-    const writing = load.write(
-      fleet.daemons,
-      () => isOver,
-      () => void writes++,
-    );
     const rate = async (seconds: number) => {
       const [before, started] = [writes, performance.now()];
       await sleep(seconds * 1_000);
       return ((writes - before) * 1_000) / (performance.now() - started);
     };
-    await rate(closed);
-    const before = await rate(closed);
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    await client.query('SELECT count(*) FROM vault.token');
-    const during = await rate(open);
-    const head = await headBytes();
-    await client.query('COMMIT');
-    const after = await rate(closed);
-    isOver = true;
-    await writing;
+    const measure = async () => {
+      await rate(closed);
+      const before = await rate(closed);
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await client.query('SELECT count(*) FROM vault.token');
+      const during = await rate(open);
+      const head = await headBytes();
+      await client.query('COMMIT');
+      return { before, during, head, after: await rate(closed) };
+    };
+    const { before, during, head, after } = await load.writeWhile(fleet.daemons, measure, () => void writes++);
     const ratio = (2 * during) / (before + after);
     const found = await load.finish({
       seconds: open,

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
-import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
+import type { Check, CheckOptions } from '../check.ts';
 import { startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
@@ -19,40 +18,24 @@ async function turn({ seed, quick }: CheckOptions, returns: boolean) {
   const figures = () => ({ rounds, ...times, ...load.expected.figures() });
 
   async function setReadOnly(isOn: boolean): Promise<void> {
-    const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });
-    await client.connect();
+    const client = await fleet.sqlClient();
     await client.query('SET default_transaction_read_only = off');
     await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'on' : 'off'}`);
     await client.query('SELECT pg_reload_conf()');
     await client.end();
   }
-  /** Resolves to the milliseconds until both daemons answer `/readyz` with this status. */
-  async function until(status: number): Promise<number> {
-    const started = performance.now();
-    const wait = async (daemon: number) => {
-      while ((await fleet.readiness(daemon)) !== status) {
-        if (performance.now() - started > MAX_WAIT_MS) break;
-        await sleep(20);
-      }
-    };
-    await Promise.all([wait(0), wait(1)]);
-    const ms = Math.round(performance.now() - started);
-    if (ms > MAX_WAIT_MS) throw new CheckFailure(`no ${status} within ${MAX_WAIT_MS} ms`, figures());
-    return ms;
-  }
+  const until = (status: number) => fleet.untilReadiness(status, MAX_WAIT_MS, figures());
 
   for (; rounds < ROUNDS[quick ? 'quick' : 'full']; rounds += 1) {
-    let isOver = false;
-    const writing = load.write([0, 1], () => isOver);
-    await sleep(200);
-    await setReadOnly(true);
-    times.refused_max_ms = Math.max(times.refused_max_ms, await until(503));
-    await sleep(300);
-    if (returns) await setReadOnly(false);
-    times.back_max_ms = Math.max(times.back_max_ms, await until(200));
-    await sleep(200);
-    isOver = true;
-    await writing;
+    await load.writeWhile(fleet.daemons, async () => {
+      await sleep(200);
+      await setReadOnly(true);
+      times.refused_max_ms = Math.max(times.refused_max_ms, await until(503));
+      await sleep(300);
+      if (returns) await setReadOnly(false);
+      times.back_max_ms = Math.max(times.back_max_ms, await until(200));
+      await sleep(200);
+    });
   }
   return await load.finish(figures());
 }

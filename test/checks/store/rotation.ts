@@ -1,20 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
-import { inParallel, type Perform, seededNumbers } from '../perform.ts';
-import { killRotations } from '../rotation-kills.ts';
-import { startLoad } from '../rotation-load.ts';
+import { type Perform, seededNumbers } from '../perform.ts';
+import { rotateBesideLoad } from '../rotation-load.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 
 const DAEMONS = [0, 1, 2] as const;
 const SIZES = { quick: { tokens: 100, kills: 3 }, full: { tokens: 20_000, kills: 25 } } as const;
-const CALLERS = 16;
 const MAX_LOCKED_MS = 5_000;
 
-/** Resolves to the wrapped keys of all tenants, in hex. */
 async function wrappedKeys(fleet: Fleet): Promise<readonly string[]> {
-  const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });
-  await client.connect();
+  const client = await fleet.sqlClient();
   const { rows } = await client.query(`SELECT encode(wrapped, 'hex') AS wrapped FROM vault.tenant_key`);
   await client.end();
   return rows.map(({ wrapped }) => String(wrapped));
@@ -53,37 +48,29 @@ async function rotate({ seed, quick }: CheckOptions, isRotating: boolean) {
   const { tokens, kills } = SIZES[quick ? 'quick' : 'full'];
   await using fleet = await startFleet({ daemons: DAEMONS.length });
   const remote: Perform = (...call) => fleet.at(Math.floor(random() * DAEMONS.length))(...call);
-  const written = new Map<string, number>();
-  await inParallel(tokens, CALLERS, async (n) => {
-    const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
-    await remote(fleet.everything, 'createToken', { body });
-    written.set(body.id, n);
-  });
-  const old = await wrappedKeys(fleet);
-
-  const load = startLoad({ remote, everything: fleet.everything }, { written, random });
-  const rotateKeys = (...flags: readonly string[]) => fleet.spawn('keys', 'rotate', '--yes', ...flags);
-  const killed = isRotating ? await killRotations(rotateKeys, { kills, random }) : 0;
-  for (const flags of isRotating ? [['--indexes'], ['--indexes'], ['--master']] : []) {
-    await fleet.cli('keys', 'rotate', '--yes', ...flags);
-  }
-  await load.stop();
-
+  const spawnRotation = (...flags: readonly string[]) => fleet.spawn('keys', 'rotate', '--yes', ...flags);
+  let old: readonly string[] = [];
+  const { figures: rotated, countLost } = await rotateBesideLoad(
+    { remote, everything: fleet.everything, spawnRotation },
+    {
+      tokens,
+      kills: isRotating ? kills : 0,
+      random,
+      async onTokens() {
+        old = await wrappedKeys(fleet);
+      },
+      async finish() {
+        for (const flags of isRotating ? [['--indexes'], ['--indexes'], ['--master']] : [])
+          await fleet.cli('keys', 'rotate', '--yes', ...flags);
+      },
+    },
+  );
   const missed = isRotating ? await missRotation(fleet, 'rotated-0') : 0;
-  let lost = 0;
-  const acknowledged = [...written];
-  await inParallel(acknowledged.length, CALLERS, async (index) => {
-    const [id = '', data] = acknowledged[index] ?? [];
-    const { body } = await remote(fleet.everything, 'getToken', { id });
-    if (body['data'] !== data) lost += 1;
-  });
+  const lost = await countLost();
   const left = await wrappedKeys(fleet);
   const { ok } = JSON.parse(await fleet.cli('doctor'));
   const figures = {
-    killed,
-    acknowledged: acknowledged.length,
-    refused: load.refused(),
-    first_refusal: load.firstRefusal(),
+    ...rotated,
     lost,
     missed,
     keys: left.length,
@@ -95,7 +82,7 @@ async function rotate({ seed, quick }: CheckOptions, isRotating: boolean) {
   if (wrong > 0 || !figures.doctor_ok || figures.keys !== 2) {
     throw new CheckFailure('a rotation lost, refused or left something', figures);
   }
-  if (killed < kills) throw new CheckFailure('too few rotations were killed on the way', figures);
+  if (figures.killed < kills) throw new CheckFailure('too few rotations were killed on the way', figures);
   return figures;
 }
 

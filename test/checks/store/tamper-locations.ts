@@ -31,7 +31,6 @@ export function storeLocations({ port }: TestServer): TamperLocations {
           `DELETE FROM ${to}.${table}; INSERT INTO ${to}.${table} OVERRIDING SYSTEM VALUE TABLE ${from}.${table};`,
       )
       .join('\n');
-  /** Creates a schema with empty copies of all tables. */
   const createTables = (schema: string) =>
     [
       `CREATE SCHEMA ${schema};`,

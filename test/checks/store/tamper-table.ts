@@ -5,7 +5,6 @@ const first = (table: string, condition = '') =>
   `${table}.ctid = (SELECT min(ctid) FROM ${table} ${condition && `WHERE ${condition}`})`;
 const tail = (column: string) => `${column}[2:]`;
 
-/** The tables of a vault in PostgreSQL. */
 export const STORE_TABLES: TamperTables = {
   rows: {
     format: { 'the row': 'true' },
