@@ -2,7 +2,13 @@ import { Fault } from '../core/fault.ts';
 import type { Keyring, VaultHeader } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import type { Credential } from './credential.ts';
+import { findSlot } from './slots.ts';
 import { unlockKeyring } from './unlock-master-key.ts';
+
+export interface FollowingKeyring extends Keyring {
+  /** Rejects with `vault_locked` when the credential no longer opens the vault, as after a change by another process. */
+  requireKey(): Promise<void>;
+}
 
 /**
  * Returns a keyring that keeps its credential. A served vault thus survives `vault keys rotate --master` by another
@@ -13,9 +19,10 @@ export async function followMasterKey(
   header: VaultHeader,
   credential: Credential,
   readHeader: () => Promise<VaultHeader>,
-): Promise<Keyring> {
+): Promise<FollowingKeyring> {
   let current = await unlockKeyring(header, credential);
   let { generation } = header;
+  let opens = { mac: header.mac, isOpened: true };
   const former: Keyring[] = [];
 
   async function refresh(): Promise<void> {
@@ -28,6 +35,13 @@ export async function followMasterKey(
   }
 
   let refreshing: Promise<void> | undefined;
+  function refreshOnce(): Promise<void> {
+    refreshing ??= refresh().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  }
+
   return {
     apiKeyHash: (apiKey) => current.apiKeyHash(apiKey),
     createTenantKey: (tenantId, purpose, keys, now) => current.createTenantKey(tenantId, purpose, keys, now),
@@ -42,11 +56,15 @@ export async function followMasterKey(
     auditSubject: (subject) => current.auditSubject(subject),
     tombstoneMac: (tombstone) => current.tombstoneMac(tombstone),
     replyHash: (...fields) => current.replyHash(...fields),
-    refresh() {
-      refreshing ??= refresh().finally(() => {
-        refreshing = undefined;
-      });
-      return refreshing;
+    refresh: refreshOnce,
+    async requireKey() {
+      const found = await readHeader();
+      // Derives a key once for each header, because a passphrase is slow and anyone may call `/readyz`.
+      if (Buffer.compare(found.mac, opens.mac) !== 0) {
+        opens = { mac: found.mac, isOpened: (await findSlot(found, credential)) !== undefined };
+      }
+      if (!opens.isOpened) throw new Problem('vault_locked');
+      await refreshOnce();
     },
     close() {
       for (const keyring of [...former, current]) keyring.close();

@@ -1,12 +1,10 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant, Store } from '../core/ports.ts';
-import { Problem } from '../core/problem.ts';
 import { runningTime } from '../core/running-time.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createKeyring } from '../keyring/create-keyring.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
-import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
 import { readClock } from '../store/postgres/sql-client.ts';
@@ -40,8 +38,16 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
     const keyring = await followMasterKey(header, credential, () => store.header());
     const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const vault = composeVault({ ...settings, file: location.url.shown, store, keyring, anchor, timekeeper });
-    let opened = header;
+    const { requireKey } = keyring;
+    const vault = composeVault({
+      ...settings,
+      file: location.url.shown,
+      store,
+      keyring,
+      requireKey,
+      anchor,
+      timekeeper,
+    });
     const onLoss = (loss: unknown) => reportLoss(loss as Loss);
     LOSSES.subscribe(onLoss);
     return {
@@ -49,15 +55,6 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
       async close() {
         LOSSES.unsubscribe(onLoss);
         await vault.close();
-      },
-      async ready() {
-        await vault.ready();
-        await keyring.refresh();
-        // Fail when this credential no longer opens the vault: another daemon may have a newer one.
-        const found = await store.header();
-        if (Buffer.compare(found.mac, opened.mac) === 0) return;
-        if ((await findSlot(found, credential)) === undefined) throw new Problem('vault_locked');
-        opened = found;
       },
     };
   } catch (error) {

@@ -147,7 +147,9 @@ export async function openFileVault(opening: OpenFileVaultOptions): Promise<Vaul
     if (options.writerThread) store = await withThread(session, options);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    return composeVault({ file, isFile: true, fileSystem, store, keyring, anchor: kept, timekeeper, ...options });
+    const { requireKey } = keyring;
+    const parts = { file, isFile: true, fileSystem, store, keyring, requireKey, anchor: kept, timekeeper };
+    return composeVault({ ...parts, ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -243,6 +245,8 @@ export interface VaultParts extends VaultSettings {
   readonly file: string;
   readonly store: Store;
   readonly keyring: Keyring;
+  /** Rejects with `vault_locked` when the credential of this process no longer opens the vault. */
+  readonly requireKey?: () => Promise<void>;
   readonly random?: Random;
   /** The anchor that records the commits. It is closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
@@ -308,6 +312,14 @@ export function composeVault(parts: VaultParts): Vault {
     return reply;
   }
 
+  /** Rejects with the problem that keeps the vault from answering calls. */
+  async function requireReadable(): Promise<void> {
+    await store.ping();
+    await requireSoundLog(context.follower);
+    await parts.requireKey?.();
+    await timekeeper?.requireShown();
+  }
+
   let take: Vault['take'] = (call, answered) => void dispatch(call).then(answered);
   const endMeasuring = meter && measureStores(meter);
 
@@ -317,11 +329,10 @@ export function composeVault(parts: VaultParts): Vault {
     dispatch,
     take: (call, answered) => take(call, answered),
     ready: async () => {
-      const [{ createTicks }] = await Promise.all([import('../core/ticks.ts'), store.ping(), loadOperations()]);
+      const [{ createTicks }] = await Promise.all([import('../core/ticks.ts'), loadOperations()]);
+      await requireReadable();
       assertWritable();
-      await requireSoundLog(context.follower);
       take = createTicks(path, context);
-      await timekeeper?.requireShown();
     },
     notices: async () => [
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
