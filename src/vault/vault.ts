@@ -87,7 +87,7 @@ export interface Vault {
    * regularly.
    */
   sweepNowAndThen(): Promise<void>;
-  /** Resolves to the state of the vault, for metrics. Rejects with the problems of a store that cannot answer. */
+  /** Resolves to the state of the vault, for metrics. Rejects as `ready` does, except while only writes fail. */
   figures(): Promise<VaultFigures>;
   /** Finishes running writes, closes the file and wipes the keys. */
   close(): Promise<void>;
@@ -384,6 +384,7 @@ export function composeVault(parts: VaultParts): Vault {
       if (await store.claimSweep(context.clock.now(), DIRECT_SWEEP_MS)) await sweep.sweepExpired();
     },
     figures: async () => {
+      await requireReadable();
       const { readFigures } = await import('./read-figures.ts');
       return { ...(await readFigures(context, isFile ? file : undefined)), writable: isWritable() };
     },

@@ -49,6 +49,7 @@ it('a process whose slot was removed is not ready', async () => {
   const second = await openVaultAdmin({ store, credential: credential(2) });
   await second.removeSlot(0);
   await expect(served.ready()).rejects.toMatchObject({ code: 'vault_locked' });
+  await expect(served.figures()).rejects.toMatchObject({ code: 'vault_locked' });
   await second.addSlot(credential(1), { allowWeak: false });
   await served.ready();
   await second.close();

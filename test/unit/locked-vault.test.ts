@@ -14,8 +14,10 @@ it('a vault whose slot was removed, or whose master key was replaced, is not rea
   const other = await openVaultAdmin({ file, credential: OTHER });
   await other.removeSlot(0);
   await expect(served.ready()).rejects.toMatchObject(LOCKED);
+  await expect(served.figures()).rejects.toMatchObject(LOCKED);
   await other.addSlot(CREDENTIAL, { allowWeak: false });
   await served.ready();
+  expect((await served.figures()).writable).toBe(true);
   await other.rotate({ indexes: false, master: true });
   await other.close();
   await expect(served.ready()).rejects.toMatchObject(LOCKED);
