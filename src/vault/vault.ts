@@ -27,6 +27,7 @@ import { closedNotices, requireSoundLog } from './checks/closed-tenants.ts';
 import { sealClockNote } from './clock/clock-note.ts';
 import { MACHINE, systemClock, type Times } from './clock/system-clock.ts';
 import { openTimekeeper, type Timekeeper } from './clock/timekeeper.ts';
+import type { KeptAnchor } from './keep-anchor.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { headerEvent } from './keys/header-event.ts';
 import { measureStores } from './measure-stores.ts';
@@ -249,7 +250,7 @@ export interface VaultParts extends VaultSettings {
   readonly requireKey?: () => Promise<void>;
   readonly random?: Random;
   /** The anchor that records the commits. It is closed before the store. */
-  readonly anchor?: { close(): Promise<void> } | undefined;
+  readonly anchor?: KeptAnchor | undefined;
   /**
    * The default clock. It records expiries in the file, so that no expired record returns when the machine's clock goes
    * back.
@@ -340,6 +341,7 @@ export function composeVault(parts: VaultParts): Vault {
       ...findings.notices(),
       ...closedNotices(context.follower),
       ...sweep.notices(),
+      ...(parts.anchor?.notices() ?? []),
     ],
     check: findings.check,
     createTenant: async (name) => {

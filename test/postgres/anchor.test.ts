@@ -58,6 +58,8 @@ it('a process keeps an anchor that shows the loss of commits', async () => {
   await run({ text: 'DELETE FROM vault.audit WHERE sequence = (SELECT max(sequence) FROM vault.audit)' });
   await change('b');
   await change('c');
+  const found = expect.stringContaining('older than its anchor');
+  await vi.waitFor(async () => expect(await vault.notices()).toEqual([found]), 5_000);
   await expect(vault.close()).rejects.toMatchObject(OLDER);
   expect(written()).toBe(second);
 });
