@@ -11,10 +11,11 @@ import { readClock } from '../store/postgres/sql-client.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
 import { systemClock } from './clock/system-clock.ts';
 import { openTimekeeper } from './clock/timekeeper.ts';
+import { keepAnchor } from './keep-anchor.ts';
 import type { StoreLocation } from './location.ts';
 import { openStore, type StoreWait } from './open-store.ts';
 import { reportLoss } from './report-error.ts';
-import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
+import { composeVault, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 
@@ -36,15 +37,13 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
   const { header, store, times } = await openStore(location, wait);
   try {
     const keyring = await followMasterKey(header, credential, () => store.header());
-    const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
+    const anchor = path === undefined ? undefined : await keepAnchor({ store, keyring }, path);
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const { requireKey } = keyring;
     const vault = composeVault({
       ...settings,
       file: location.url.shown,
       store,
       keyring,
-      requireKey,
       anchor,
       timekeeper,
     });

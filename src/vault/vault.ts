@@ -19,6 +19,7 @@ import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { ArchiveOf, Pruned } from '../history/prune-audit.ts';
 import type { Credential } from '../keyring/credential.ts';
+import type { FollowingKeyring } from '../keyring/follow-master-key.ts';
 import { loadSodium, sodiumVersion } from '../keyring/sodium.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
@@ -28,7 +29,6 @@ import { sealClockNote } from './clock/clock-note.ts';
 import { MACHINE, systemClock, type Times } from './clock/system-clock.ts';
 import { openTimekeeper, type Timekeeper } from './clock/timekeeper.ts';
 import type { KeptAnchor } from './keep-anchor.ts';
-import type { KeyHolder } from './key-holder.ts';
 import { headerEvent } from './keys/header-event.ts';
 import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
@@ -146,11 +146,12 @@ export async function openFileVault(opening: OpenFileVaultOptions): Promise<Vaul
     if (cacheKib !== undefined) opened.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => opened.header());
     if (options.writerThread) store = await withThread(session, options);
-    const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
+    const kept =
+      anchor === undefined
+        ? undefined
+        : await (await import('./keep-anchor.ts')).keepAnchor({ store, keyring }, anchor);
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const { requireKey } = keyring;
-    const parts = { file, isFile: true, fileSystem, store, keyring, requireKey, anchor: kept, timekeeper };
-    return composeVault({ ...parts, ...options });
+    return composeVault({ file, isFile: true, fileSystem, store, keyring, anchor: kept, timekeeper, ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -168,12 +169,6 @@ async function withThread(session: Session, { reportError: report = reportError 
       throw error;
     }
   });
-}
-
-/** Compares the vault with the anchor in a file, and keeps the anchor. */
-export async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
-  const { keepAnchor } = await import('./keep-anchor.ts');
-  return keepAnchor(parts, path);
 }
 
 export interface CreateVaultOptions extends OpenFileVaultOptions {
@@ -245,9 +240,7 @@ export interface VaultParts extends VaultSettings {
   /** The path of the file, or the URL of the database without its parameters. */
   readonly file: string;
   readonly store: Store;
-  readonly keyring: Keyring;
-  /** Rejects with `vault_locked` when the credential of this process no longer opens the vault. */
-  readonly requireKey?: () => Promise<void>;
+  readonly keyring: Keyring & Partial<FollowingKeyring>;
   readonly random?: Random;
   /** The anchor that records the commits. It is closed before the store. */
   readonly anchor?: KeptAnchor | undefined;
@@ -313,11 +306,9 @@ export function composeVault(parts: VaultParts): Vault {
     return reply;
   }
 
-  /** Rejects with the problem that keeps the vault from answering calls. */
   async function requireReadable(): Promise<void> {
-    await store.ping();
-    await requireSoundLog(context.follower);
-    await parts.requireKey?.();
+    await Promise.all([store.ping(), requireSoundLog(context.follower)]);
+    await keyring.requireKey?.();
     await timekeeper?.requireShown();
   }
 
