@@ -58,7 +58,7 @@ export function createMetrics(version: string): Metrics {
   const retries = counter('busy_retries_total', 'Attempts repeated because the store was locked or busy.');
   const sweeps = counter('sweeps_total', 'Removals of expired records.', ['result']);
   const swept = counter('swept_records_total', 'Expired records that were removed.');
-  const ready = gauge('ready', '1 while the vault can be read, else 0.');
+  const ready = gauge('ready', '1 while the vault answers calls, else 0.');
   const writable = gauge('writable', '1 while writes succeed, else 0. A full disk is not counted.');
   const checked = gauge('audit_checked_timestamp_seconds', 'When the vault was last compared with its audit.');
   const findings = gauge('findings', 'The findings of the last comparison with the audit.');

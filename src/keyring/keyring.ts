@@ -93,10 +93,14 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   async function takeNext(): Promise<void> {
     const next = await findNext?.();
     if (next === undefined) return;
-    wrappingKey.fill(0);
-    wrappingKey = deriveFromMaster(sodium, next.master, 'tenant_key_wrapping');
-    tenantKeys = tenantKeyWrapper(sodium, wrappingKey, next.vault);
-    next.master.fill(0);
+    try {
+      lock.requireUnlocked();
+      wrappingKey.fill(0);
+      wrappingKey = deriveFromMaster(sodium, next.master, 'tenant_key_wrapping');
+      tenantKeys = tenantKeyWrapper(sodium, wrappingKey, next.vault);
+    } finally {
+      next.master.fill(0);
+    }
   }
 
   return {

@@ -80,6 +80,18 @@ export async function openSlot(header: VaultHeader, credential: Credential) {
   throw new Fault('wrong_credential', `the ${name} does not open this vault`);
 }
 
+/** Returns the number of the slot that the credential opens, or undefined. */
+export async function findSlot(header: VaultHeader, credential: Credential): Promise<number | undefined> {
+  try {
+    const { master, slot } = await openSlot(header, credential);
+    master.fill(0);
+    return slot;
+  } catch (fault) {
+    if (fault instanceof Fault && fault.code === 'wrong_credential') return undefined;
+    throw fault;
+  }
+}
+
 /** Returns the keyring of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */
 export async function unlockKeyring(header: VaultHeader, credential: Credential): Promise<Keyring> {
   const master = await unlockMasterKey(header, credential);
@@ -88,6 +100,11 @@ export async function unlockKeyring(header: VaultHeader, credential: Credential)
   } finally {
     master.fill(0);
   }
+}
+
+export interface FollowingKeyring extends Keyring {
+  /** Rejects with `vault_locked` when the credential no longer opens the vault, as after a change by another process. */
+  requireKey(): Promise<void>;
 }
 
 /**
@@ -99,17 +116,30 @@ export async function followMasterKey(
   header: VaultHeader,
   credential: Credential,
   readHeader: () => Promise<VaultHeader>,
-): Promise<Keyring> {
+): Promise<FollowingKeyring> {
   let { generation } = header;
+  let opens = { mac: header.mac, isOpened: true };
   const master = await unlockMasterKey(header, credential);
   try {
-    return openKeyring(await loadSodium(), header, master, async () => {
+    const keyring = openKeyring(await loadSodium(), header, master, async () => {
       const found = await readHeader();
       if (found.generation === generation) return undefined;
       const next = { vault: found, master: await unlockAgain(found, credential) };
       ({ generation } = found);
       return next;
     });
+    return {
+      ...keyring,
+      async requireKey() {
+        const found = await readHeader();
+        // Derives a key once for each header, because a passphrase is slow and anyone may call `/readyz`.
+        if (Buffer.compare(found.mac, opens.mac) !== 0) {
+          opens = { mac: found.mac, isOpened: (await findSlot(found, credential)) !== undefined };
+        }
+        if (!opens.isOpened) throw new Problem('vault_locked');
+        await keyring.refresh();
+      },
+    };
   } finally {
     master.fill(0);
   }

@@ -2,7 +2,7 @@ import { Fault } from '../core/fault.ts';
 import type { VaultHeader } from '../core/ports.ts';
 import { CREDENTIAL_NAMES, type Credential, checkNewCredential } from './credential.ts';
 import { headerMac, MAX_SLOTS, verifyHeader } from './header-mac.ts';
-import { type CreateKeyringOptions, openSlot } from './master-key.ts';
+import { type CreateKeyringOptions, findSlot } from './master-key.ts';
 import { decodeSlot, wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 
@@ -51,18 +51,6 @@ export async function addSlot(
   }
   const added = await wrapMasterKey(sodium, header, number, credential, master, { created_at: now, label });
   return withSlots(header, master, [...header.slots, added]);
-}
-
-/** Returns the number of the slot that the credential opens, or undefined. */
-export async function findSlot(header: VaultHeader, credential: Credential): Promise<number | undefined> {
-  try {
-    const { master, slot } = await openSlot(header, credential);
-    master.fill(0);
-    return slot;
-  } catch (fault) {
-    if (fault instanceof Fault && fault.code === 'wrong_credential') return undefined;
-    throw fault;
-  }
 }
 
 /**

@@ -11,6 +11,7 @@ import type { Compacted } from '../store/sqlite/file/compact-file.ts';
 import { yieldBetweenBatches } from './batches.ts';
 import { type CheckReport, checkedCopy } from './checks/check-vault.ts';
 import { checkVaultFile } from './checks/check-vault-file.ts';
+import { requireSoundLog } from './checks/closed-tenants.ts';
 import { noteBackup } from './clock/clock-note.ts';
 import { MACHINE, type Times } from './clock/system-clock.ts';
 import { compareWithAnchor } from './keep-anchor.ts';
@@ -48,14 +49,25 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
   return {
     ...vaultKeys({ ...opened, credential: options.credential, yieldToLoop: yieldBetweenBatches() }),
     /** Returns the last entries that match `wanted`, newest first, as `lastEntries` does. */
-    lastEvents: (
+    lastEvents: async (
       wanted: (positioned: PositionedEvent) => boolean,
       limit: number,
       archives: readonly ArchiveFile[] = [],
-    ) => lastEntries(opened, wanted, limit, archives),
+    ) => {
+      await requireSoundLog(opened.follower);
+      return lastEntries(opened, wanted, limit, archives);
+    },
     /** Yields all entries, oldest first, as `readEntries` does. */
-    events: (archives: readonly ArchiveFile[] = []) => readEntries(opened, archives),
-    verifyAudit: () => verifyAudit(opened),
+    async *events(archives: readonly ArchiveFile[] = []) {
+      await requireSoundLog(opened.follower);
+      yield* readEntries(opened, archives);
+    },
+    /** Rejects with `integrity_failure` if the header was altered: its key may have been removed. */
+    async verifyAudit() {
+      const report = await verifyAudit(opened);
+      if (report.ok) await requireSoundLog(opened.follower);
+      return report;
+    },
     /** Archives and removes the entries before `before`, as `pruneAudit` does. */
     pruneAudit: async (before: Instant, file: ArchiveFile) => {
       const { pruneAudit } = await import('../history/prune-audit.ts');

@@ -3,7 +3,8 @@ import { readBase } from '../core/audit/sums.ts';
 import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { isSameBytes } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
-import { clearInterval, setInterval } from '../core/timers.ts';
+import { Problem } from '../core/problem.ts';
+import { clearInterval, MachineDate, setInterval, wallTime } from '../core/timers.ts';
 import { readAnchorFile, writeAnchorFile } from './anchor-file.ts';
 import type { KeyHolder } from './key-holder.ts';
 
@@ -102,11 +103,28 @@ export async function compareWithAnchor(parts: AnchorParts, path: string): Promi
   });
 }
 
+/** An anchor that follows a vault. */
+export interface KeptAnchor {
+  /** Returns a sentence while the anchor cannot be written, or the vault does not match it. */
+  notices(): readonly string[];
+  close(): Promise<void>;
+}
+
+/** Returns the sentence about an anchor that is not written since a time. Names no path: `/readyz` needs no key. */
+function noticeOf(error: unknown, since: number): string {
+  const named = error instanceof Fault || error instanceof Problem ? error : undefined;
+  if (named instanceof Fault && named.code === 'damaged') {
+    return `${named.message}: run \`vault doctor\` with --anchor, and stop the daemons until you know the reason`;
+  }
+  const reason = named?.code ?? 'internal_error';
+  return `the anchor is not written since ${new MachineDate(since).toISOString()} (${reason}): a loss of later changes would stay unnoticed`;
+}
+
 /**
  * Compares the vault with its anchor, then writes the anchor every second and on `close`. Reads only what is already on
  * disk, so a crash never leaves the anchor ahead of the vault.
  */
-export async function keepAnchor(parts: AnchorParts, path: string): Promise<{ close(): Promise<void> }> {
+export async function keepAnchor(parts: AnchorParts, path: string): Promise<KeptAnchor> {
   const { store, keyring } = parts;
   // Only a changed anchor is written, so reads continue on a full disk.
   let written = await compareIfPresent(parts, path);
@@ -123,12 +141,21 @@ export async function keepAnchor(parts: AnchorParts, path: string): Promise<{ cl
 
   await follow();
   let following: Promise<void> = Promise.resolve();
+  let failing: { readonly since: number; readonly error: unknown } | undefined;
   const timer = setInterval(() => {
-    // If the anchor cannot be written, the older one remains valid. The next round tries again.
-    following = following.then(follow).catch(() => undefined);
+    following = following.then(follow).then(
+      () => {
+        failing = undefined;
+      },
+      // The older anchor remains valid. The next round tries again.
+      (error: unknown) => {
+        failing = { since: failing?.since ?? wallTime(), error };
+      },
+    );
   }, EVERY_MS);
   timer.unref();
   return {
+    notices: () => (failing === undefined ? [] : [noticeOf(failing.error, failing.since)]),
     async close() {
       clearInterval(timer);
       await following;

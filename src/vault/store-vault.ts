@@ -1,21 +1,20 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant, Store } from '../core/ports.ts';
-import { Problem } from '../core/problem.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { runningTime } from '../core/timers.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { createKeyring, followMasterKey } from '../keyring/master-key.ts';
-import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
 import { readClock } from '../store/postgres/sql-client.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
 import { systemClock } from './clock/system-clock.ts';
 import { openTimekeeper } from './clock/timekeeper.ts';
+import { keepAnchor } from './keep-anchor.ts';
 import type { StoreLocation } from './location.ts';
 import { openStore, type StoreWait } from './open-store.ts';
 import { reportLoss } from './report-error.ts';
-import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
+import { composeVault, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 
@@ -37,10 +36,16 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
   const { header, store, times } = await openStore(location, wait);
   try {
     const keyring = await followMasterKey(header, credential, () => store.header());
-    const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
+    const anchor = path === undefined ? undefined : await keepAnchor({ store, keyring }, path);
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const vault = composeVault({ ...settings, file: location.url.shown, store, keyring, anchor, timekeeper });
-    let opened = header;
+    const vault = composeVault({
+      ...settings,
+      file: location.url.shown,
+      store,
+      keyring,
+      anchor,
+      timekeeper,
+    });
     const onLoss = (loss: unknown) => reportLoss(loss as Loss);
     LOSSES.subscribe(onLoss);
     return {
@@ -48,15 +53,6 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
       async close() {
         LOSSES.unsubscribe(onLoss);
         await vault.close();
-      },
-      async ready() {
-        await vault.ready();
-        await keyring.refresh();
-        // Fail when this credential no longer opens the vault: another daemon may have a newer one.
-        const found = await store.header();
-        if (Buffer.compare(found.mac, opened.mac) === 0) return;
-        if ((await findSlot(found, credential)) === undefined) throw new Problem('vault_locked');
-        opened = found;
       },
     };
   } catch (error) {

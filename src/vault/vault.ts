@@ -19,6 +19,7 @@ import type { Clock } from '../core/time.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { ArchiveOf, Pruned } from '../history/prune-audit.ts';
 import type { Credential } from '../keyring/credential.ts';
+import type { FollowingKeyring } from '../keyring/master-key.ts';
 import { loadSodium, sodiumVersion } from '../keyring/sodium.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
@@ -27,7 +28,7 @@ import { closedNotices, requireSoundLog } from './checks/closed-tenants.ts';
 import { sealClockNote } from './clock/clock-note.ts';
 import { MACHINE, systemClock, type Times } from './clock/system-clock.ts';
 import { openTimekeeper, type Timekeeper } from './clock/timekeeper.ts';
-import type { KeyHolder } from './key-holder.ts';
+import type { KeptAnchor } from './keep-anchor.ts';
 import { headerEvent } from './keys/header-event.ts';
 import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
@@ -87,7 +88,7 @@ export interface Vault {
    * regularly.
    */
   sweepNowAndThen(): Promise<void>;
-  /** Resolves to the state of the vault, for metrics. Rejects with the problems of a store that cannot answer. */
+  /** Resolves to the state of the vault, for metrics. Rejects as `ready` does, except while only writes fail. */
   figures(): Promise<VaultFigures>;
   /** Finishes running writes, closes the file and wipes the keys. */
   close(): Promise<void>;
@@ -145,7 +146,10 @@ export async function openFileVault(opening: OpenFileVaultOptions): Promise<Vaul
     if (cacheKib !== undefined) opened.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => opened.header());
     if (options.writerThread) store = await withThread(session, options);
-    const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
+    const kept =
+      anchor === undefined
+        ? undefined
+        : await (await import('./keep-anchor.ts')).keepAnchor({ store, keyring }, anchor);
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
     return composeVault({ file, isFile: true, fileSystem, store, keyring, anchor: kept, timekeeper, ...options });
   } catch (error) {
@@ -165,12 +169,6 @@ async function withThread(session: Session, { reportError: report = reportError 
       throw error;
     }
   });
-}
-
-/** Compares the vault with the anchor in a file, and keeps the anchor. */
-export async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
-  const { keepAnchor } = await import('./keep-anchor.ts');
-  return keepAnchor(parts, path);
 }
 
 export interface CreateVaultOptions extends OpenFileVaultOptions {
@@ -242,10 +240,10 @@ export interface VaultParts extends VaultSettings {
   /** The path of the file, or the URL of the database without its parameters. */
   readonly file: string;
   readonly store: Store;
-  readonly keyring: Keyring;
+  readonly keyring: Keyring & Partial<FollowingKeyring>;
   readonly random?: Random;
   /** The anchor that records the commits. It is closed before the store. */
-  readonly anchor?: { close(): Promise<void> } | undefined;
+  readonly anchor?: KeptAnchor | undefined;
   /**
    * The default clock. It records expiries in the file, so that no expired record returns when the machine's clock goes
    * back.
@@ -308,6 +306,12 @@ export function composeVault(parts: VaultParts): Vault {
     return reply;
   }
 
+  async function requireReadable(): Promise<void> {
+    await Promise.all([store.ping(), requireSoundLog(context.follower)]);
+    await keyring.requireKey?.();
+    await timekeeper?.requireShown();
+  }
+
   let take: Vault['take'] = (call, answered) => void dispatch(call).then(answered);
   const endMeasuring = meter && measureStores(meter);
 
@@ -317,11 +321,10 @@ export function composeVault(parts: VaultParts): Vault {
     dispatch,
     take: (call, answered) => take(call, answered),
     ready: async () => {
-      const [{ createTicks }] = await Promise.all([import('../core/ticks.ts'), store.ping(), loadOperations()]);
+      const [{ createTicks }] = await Promise.all([import('../core/ticks.ts'), loadOperations()]);
+      await requireReadable();
       assertWritable();
-      await requireSoundLog(context.follower);
       take = createTicks(path, context);
-      await timekeeper?.requireShown();
     },
     notices: async () => [
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
@@ -329,6 +332,7 @@ export function composeVault(parts: VaultParts): Vault {
       ...findings.notices(),
       ...closedNotices(context.follower),
       ...sweep.notices(),
+      ...(parts.anchor?.notices() ?? []),
     ],
     check: findings.check,
     createTenant: async (name) => {
@@ -373,6 +377,7 @@ export function composeVault(parts: VaultParts): Vault {
       if (await store.claimSweep(context.clock.now(), DIRECT_SWEEP_MS)) await sweep.sweepExpired();
     },
     figures: async () => {
+      await requireReadable();
       const { readFigures } = await import('./read-figures.ts');
       return { ...(await readFigures(context, isFile ? file : undefined)), writable: isWritable() };
     },

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { openVault } from '../../src/library/open-vault.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { parseStore } from '../../src/vault/location.ts';
-import { createStoreVault } from '../../src/vault/store-vault.ts';
+import { createStoreVault, openStoreVault } from '../../src/vault/store-vault.ts';
 import { createDatabase } from './create-database.ts';
 
 it('openVault opens a vault in a database, which several processes may use', async () => {
@@ -34,4 +35,23 @@ it('openVault opens a vault in a database, which several processes may use', asy
     .createApplication({ body: { name: 'backend', type: 'private', rules: [{ ...rule, permissions }] } });
   const { id } = await one.client({ apiKey }).createToken({ body: { type: 'token', data: 'pin' } });
   expect((await two.client({ apiKey }).getToken({ params: { id } })).data).toBe('pin');
+});
+
+it('a process whose slot was removed is not ready', async () => {
+  const credential = (byte: number) => ({ kind: 'key_file', key: new Uint8Array(32).fill(byte) }) as const;
+  const store = parseStore(`${await createDatabase()}?sslmode=disable`, false);
+  await createStoreVault({ store, credential: credential(1), tenantName: 'default', weakPassphrase: false });
+  const served = await openStoreVault({ store, credential: credential(1) });
+  const first = await openVaultAdmin({ store, credential: credential(1) });
+  await first.addSlot(credential(2), { allowWeak: false });
+  await first.close();
+  await served.ready();
+  const second = await openVaultAdmin({ store, credential: credential(2) });
+  await second.removeSlot(0);
+  await expect(served.ready()).rejects.toMatchObject({ code: 'vault_locked' });
+  await expect(served.figures()).rejects.toMatchObject({ code: 'vault_locked' });
+  await second.addSlot(credential(1), { allowWeak: false });
+  await served.ready();
+  await second.close();
+  await served.close();
 });

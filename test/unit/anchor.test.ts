@@ -5,14 +5,15 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { callOnce, callVault, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
+import { callOnce, callVault, fileVault, openedVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const TOKEN = { body: { type: 'token', data: 1 } };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
@@ -76,6 +77,28 @@ it('an anchor that cannot be written does not keep the vault from closing', asyn
   );
   await expect(closing).rejects.toMatchObject({ code: 'file_unwritable' });
   expect(existsSync(`${file}-wal`)).toBe(false);
+});
+
+it('an open vault shows while its anchor is not written, or names a later commit', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  const vault = await openedVault(file, { anchor });
+  const change = () => callVault(vault, apiKey, 'createToken', TOKEN);
+  const shows = (...notices: readonly unknown[]) =>
+    vi.waitFor(async () => expect(await vault.notices()).toEqual(notices), 8_000);
+  const older = readFileSync(anchor);
+  rmSync(anchor);
+  symlinkSync(join(folder, 'other'), anchor);
+  await change();
+  await shows(expect.stringMatching(/^the anchor is not written since 2\d{3}-\S+Z \(file_unsafe\): /));
+  rmSync(anchor);
+  await shows();
+  await vi.waitFor(() => expect(existsSync(anchor)).toBe(true), 8_000);
+  writeFileSync(anchor, readFileSync(anchor, 'utf8').replace(/\n\d+\n/, '\n99\n'));
+  await change();
+  await shows(expect.stringContaining('the anchor is damaged, or belongs to another vault: run `vault doctor`'));
+  writeFileSync(anchor, older);
+  await shows();
 });
 
 it('an anchor detects a truncated log', async () => {

@@ -261,7 +261,7 @@ describe('the sweeper', () => {
     return (minutes: number) => vi.advanceTimersByTimeAsync(minutes * 60_000);
   }
 
-  it('sweeps every turn and reports each notice once while it lasts', async () => {
+  it('sweeps every turn and reports each notice when it appears and when it disappears', async () => {
     const notices = [['a'], ['a', 'b'], [], ['a']];
     let swept = 0;
     const told: string[] = [];
@@ -271,7 +271,8 @@ describe('the sweeper', () => {
       report: (fact) => told.push(fact),
     });
     await pass(4);
-    expect({ swept, told }).toEqual({ swept: 4, told: ['a', 'b', 'a'] });
+    const ended = (notice: string) => `/readyz no longer lists: ${notice}`;
+    expect({ swept, told }).toEqual({ swept: 4, told: ['a', 'b', ended('a'), ended('b'), 'a'] });
   });
 
   it('starts no sweep while another one runs', async () => {
@@ -284,15 +285,22 @@ describe('the sweeper', () => {
     expect(ends).toHaveLength(2);
   });
 
-  it('continues after a failure, prunes, and hides its message', async () => {
+  it('continues after a failure, reports notices, prunes, and hides its message', async () => {
     const done: string[] = [];
     const pass = started({
       sweep: () => Promise.reject(new Error('4242')),
+      notices: async () => ['notice'],
       report: (fact) => done.push(fact),
       prune: async () => void done.push('prune'),
     });
     await pass(2);
-    expect(done.map((one) => (one === 'prune' ? one : 'fact'))).toEqual(['fact', 'prune', 'fact', 'prune']);
+    expect(done.map((one) => (one.startsWith('expired') ? 'fact' : one))).toEqual([
+      'fact',
+      'notice',
+      'prune',
+      'fact',
+      'prune',
+    ]);
     expect(done.join()).not.toContain('4242');
   });
 });

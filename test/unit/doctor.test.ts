@@ -328,6 +328,14 @@ describe('vault doctor', () => {
     await admin.close();
     expect(await doctor(file)).toMatchObject({ ok: true });
     await putBack(file, before, ['header', 'slot']);
+    const refused = { code: 'integrity_failure', detail: expect.stringContaining('an older one was restored') };
+    await withAdmin(file, async (admin) => {
+      const events = () => admin.events().next();
+      const reads = { ...admin, events, lastEvents: () => admin.lastEvents(() => true, 9) };
+      for (const name of ['slots', 'status', 'lastEvents', 'events', 'verifyAudit'] as const) {
+        await expect(reads[name](), name).rejects.toMatchObject(refused);
+      }
+    });
     expect((await doctor(file)).findings).toEqual([
       { table: 'header', id: expect.any(String), what: expect.stringContaining('was restored') },
     ]);

@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Keyring, VaultHeader } from '../../src/core/ports.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openText, sealEnvelope } from '../../src/keyring/envelope.ts';
-import { createKeyring, followMasterKey } from '../../src/keyring/master-key.ts';
-import { findSlot } from '../../src/keyring/slots.ts';
+import { createKeyring, findSlot, followMasterKey } from '../../src/keyring/master-key.ts';
 import { loadSodium, type Sodium, sodiumVersion } from '../../src/keyring/sodium.ts';
 import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
 

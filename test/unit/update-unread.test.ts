@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { tamperFile } from '../checks/tamper-file.ts';
 import { fuzzUnread } from '../checks/unread-fuzz.ts';
 import { CARD, type Core, members, openCore, PRIVATE, wrongPaths } from './core-fixture.ts';
+import { callVault, fileVault, newApplication, openedVault, RULE, withVault } from './vault-admin-fixture.ts';
 
 let core: Core;
 let form: string;
@@ -135,4 +137,15 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     core.clock.advance(60_000);
     expect(await statuses({ mask: '{{ data }}' }, 1)).toEqual(new Set([200]));
   });
+});
+
+it('refuses a caller without access before it opens the data, whose size would show in the time', async () => {
+  const { file, apiKey, management } = await fileVault(1);
+  const rules = [{ ...RULE, container: '/mine/' }];
+  const { key } = await withVault(file, (vault) => newApplication(vault, management, { rules }));
+  await tamperFile(file, (connection) => void connection.exec('UPDATE token SET full = zeroblob(length(full))'));
+  const vault = await openedVault(file);
+  const statusOf = async (caller: string) =>
+    (await callVault(vault, caller, 'updateToken', { id: 'token-0', body: { metadata: {} } })).status;
+  expect([await statusOf(key), await statusOf(apiKey)]).toEqual([403, 500]);
 });

@@ -113,10 +113,19 @@ export function openFull(keyring: TenantKeyring, id: string, record: PresentedTo
   return { details, data: text.slice(end + 1) };
 }
 
-/** Opens a whole record for a change, in the form that `sealToken` accepts. Throws `integrity_failure`. */
-export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord) {
+/**
+ * Opens a whole record for a change, in the form that `sealToken` accepts. Calls `check` before it opens the data, so
+ * that the time of a call that `check` refuses does not depend on the data. Throws `integrity_failure`.
+ */
+export function openToken(
+  keyring: TenantKeyring,
+  id: string,
+  record: TokenRecord,
+  check: (details: PresentedDetails) => void = () => undefined,
+) {
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
+  check(details);
   const definition = decodeDefinition(columns.type, definitionText);
   const full = openFull(keyring, id, record, columns);
   const { tenant_id, active_month } = record;

@@ -87,10 +87,12 @@ async function attempt(
   const slice = work.next();
   if (slice !== undefined) await slice;
   if (!record) throw new Problem('token_not_found');
-  const { unsealed: before, contents: stored } = openToken(keyring, id, record);
+  const containersAfter = (old: readonly string[]) => patchedContainers(body, record, old);
+  const { unsealed: before, contents: stored } = openToken(keyring, id, record, ({ containers: old }) =>
+    checkAccess(body, grants, { id, containers: old }, { id, containers: containersAfter(old) }),
+  );
   const { details } = stored;
-  const containers = patchedContainers(body, before, details);
-  checkAccess(body, grants, { id, containers: details.containers }, { id, containers });
+  const containers = containersAfter(details.containers);
   const sentData = checkSentBack(body, grants, before, stored);
   const unread = !isReader(grants, { id, containers });
   if (unread && EXPRESSIONS.some((member) => body[member] != null)) throwIf(context.limitUnread(account));
@@ -177,8 +179,12 @@ function patchedData(patch: Json | undefined, old: Json, unread: boolean) {
  * Returns the containers after the patch. A token always has a container, so `null` restores the type's default (RFC
  * 7396 §2, decisions §3).
  */
-function patchedContainers(body: UpdateToken, { type }: UnsealedToken, details: TokenDetails): readonly string[] {
-  if (body.containers === undefined) return details.containers;
+function patchedContainers(
+  body: UpdateToken,
+  { type }: Pick<TokenRecord, 'type'>,
+  old: readonly string[],
+): readonly string[] {
+  if (body.containers === undefined) return old;
   return normalizeContainers(body.containers ?? [TOKEN_TYPES[type].container]);
 }
 

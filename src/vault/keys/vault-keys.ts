@@ -5,9 +5,10 @@ import { isDamage, Problem } from '../../core/problem.ts';
 import { noSuchTenant } from '../../core/tenants/no-such-tenant.ts';
 import { formatInstant } from '../../core/time.ts';
 import type { Credential } from '../../keyring/credential.ts';
-import { openSlot, unlockMasterKey } from '../../keyring/master-key.ts';
+import { findSlot, openSlot, unlockMasterKey } from '../../keyring/master-key.ts';
 import { replaceMasterKey } from '../../keyring/replace-master-key.ts';
-import { addSlot, findSlot, listSlots, removeSlot } from '../../keyring/slots.ts';
+import { addSlot, listSlots, removeSlot } from '../../keyring/slots.ts';
+import { requireSoundLog } from '../checks/closed-tenants.ts';
 import type { KeyHolder } from '../key-holder.ts';
 import { eachTenant, missingTenants, tenantIds } from '../tenants/each-tenant.ts';
 import { findSoundTenant } from '../tenants/find-sound-tenant.ts';
@@ -136,7 +137,11 @@ export function vaultKeys(parts: VaultKeysParts) {
   }
 
   return {
-    slots: async () => slotsOf(await store.header()),
+    /** Returns the slots. Rejects with `integrity_failure` for an older header that was put back. */
+    slots: async () => {
+      await requireSoundLog(follower);
+      return slotsOf(await store.header());
+    },
 
     /** Adds a slot and returns it. Throws as `addSlot` of the keyring does. */
     async addSlot(added: Credential, options: AddSlotOptions): Promise<KeySlot> {
@@ -163,6 +168,7 @@ export function vaultKeys(parts: VaultKeysParts) {
      * tenants, and names them in `damaged`.
      */
     async status() {
+      await requireSoundLog(follower);
       const { vault_id, generation, slots } = await store.header();
       const { done: tenants, ...damaged } = await eachTenant(parts, undefined, async (tenant_id) => {
         const found = await findSoundTenant(parts, tenant_id);

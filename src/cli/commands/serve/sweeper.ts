@@ -15,7 +15,7 @@ export interface SweeperContext {
 
 /**
  * Removes expired tokens every minute, but not while the last sweep still runs, and then prunes the audit. Also reports
- * the vault's notices, such as a clock in doubt, and repeats a notice only if it had disappeared. Does not keep the
+ * the vault's notices, such as a clock in doubt, once when they appear and once when they disappear. Does not keep the
  * process alive. Returns a function that stops the sweeper.
  */
 export function startSweeper({ sweep, notices, report, reported: first = [], prune }: SweeperContext): () => void {
@@ -26,12 +26,13 @@ export function startSweeper({ sweep, notices, report, reported: first = [], pru
     isRunning = true;
     try {
       await sweep();
-      const now = await notices();
-      for (const notice of now) if (!reported.includes(notice)) report(notice);
-      reported = now;
     } catch {
       report('expired tokens could not be removed; trying again in a minute');
     }
+    const now = await notices().catch(() => reported);
+    for (const notice of now) if (!reported.includes(notice)) report(notice);
+    for (const notice of reported) if (!now.includes(notice)) report(`/readyz no longer lists: ${notice}`);
+    reported = now;
     await prune?.();
     isRunning = false;
   }
