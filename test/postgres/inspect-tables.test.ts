@@ -3,6 +3,7 @@ import type { Finding } from '../../src/core/key-holder-ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
+import { roleGrants } from '../../src/store/postgres/roles.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -64,6 +65,9 @@ const LEADS_NOWHERE = 'an index entry leads to no token';
 const UNEXPECTED = 'the token has an unexpected index entry';
 const NEWEST_KEYS = 'does not name the newest of its keys';
 const NO_SET = 'is in a container set that does not exist';
+/** Makes the connection use a role with the rights that `--grant` gives. */
+const GRANT = `CREATE ROLE inspected; ${roleGrants('vault', 'inspected').join('; ')}`;
+const NO_RIGHT = 'the role of this command lacks the right';
 const OF_TOKEN_5 = "token = (SELECT token FROM vault.token WHERE id = 't5')";
 const UNCHECKED = 'ALTER TABLE vault.token DROP CONSTRAINT token_check';
 const NO_CHECK = schema('CHECK of token', ALTERED);
@@ -244,6 +248,13 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     schema('header.vault_id text COLLATE "C" NOT NULL', COLUMN),
   ],
   ['ALTER TABLE vault.token ENABLE ROW LEVEL SECURITY', schema('row security of token', FOREIGN)],
+  ...['SELECT on reply', 'INSERT on token', 'UPDATE on head', 'INSERT on audit'].map(
+    (right) =>
+      [
+        `${GRANT}; REVOKE ${right.replace('on ', 'ON vault.')} FROM inspected; SET LOCAL ROLE inspected`,
+        schema(right, NO_RIGHT),
+      ] as const,
+  ),
   ['DROP INDEX vault.token_id', schema('token_id', ALTERED)],
   ...['(tenant, id)', '(tenant, id) WHERE deleted_at IS NULL', '(id, tenant)'].map(
     (columns, at) =>
@@ -304,6 +315,7 @@ describe('the inspection of the tables', () => {
     'CREATE EXTENSION citext SCHEMA public',
     'CREATE EXTENSION hstore SCHEMA public',
     'ALTER INDEX vault.token_id SET (fillfactor = 70)',
+    `${GRANT}; SET LOCAL ROLE inspected`,
     'CREATE INDEX own ON vault.audit (at)',
     'ALTER TABLE vault.token RENAME CONSTRAINT token_check TO renamed',
   ])('accepts %s', async (text) => {

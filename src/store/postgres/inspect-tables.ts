@@ -69,8 +69,18 @@ function shadows(prefix: string, catalog: string): string {
         WHERE d.classid = '${catalog}'::regclass AND d.objid = p.oid AND d.deptype = 'e' AND r.rolsuper)`;
 }
 
-/** The check of the columns, on which the other checks depend. */
-const COLUMN_CHECKS = queriesOf('schema', {
+/** Returns the query of the rights that the role lacks, of those that `vault init --grant` gives. */
+function missingRights(rights: string): string {
+  return `SELECT privilege || ' on ' || relname FROM pg_class, unnest('{${rights}}'::text[]) privilege
+    WHERE relnamespace = ${SCHEMA} AND relkind = 'r' AND NOT has_table_privilege(pg_class.oid, privilege)
+      AND NOT (relname = 'audit' AND privilege IN ('UPDATE', 'DELETE')) ORDER BY 1`;
+}
+
+const NO_RIGHT = 'the role of this command lacks the right';
+
+/** The checks on which the other checks depend. */
+const FIRST_CHECKS = queriesOf('schema', {
+  [NO_RIGHT]: missingRights('SELECT'),
   'a column is missing, has another type, or may be NULL': `
     SELECT name FROM (VALUES ${COLUMNS}) w (name) EXCEPT SELECT relname || '.' || attname || ' '
       || format_type(atttypid, atttypmod) || CASE WHEN attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' ELSE '' END
@@ -81,6 +91,7 @@ const COLUMN_CHECKS = queriesOf('schema', {
 /** The checks that read a small table, or read a table in one pass. */
 const CHECKS: readonly string[] = [
   ...queriesOf('schema', {
+    [NO_RIGHT]: missingRights('INSERT,UPDATE,DELETE'),
     'is not part of a vault, and may change, hide or lose rows': `
       SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
@@ -212,7 +223,7 @@ export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSna
           }
         }
         await run(INSPECT);
-        await check(COLUMN_CHECKS);
+        await check(FIRST_CHECKS);
         if (found.size === 0) await check([...CHECKS, WRONG_TOKENS, WRONG_ENTRIES, WRONG_COUNTERS]);
         return [...found.values()];
       }),
