@@ -34,7 +34,10 @@ export const FAULTS = {
   file_unwritable: { exit: 2, hint: 'make the folder of the vault writable; the log file is also written there' },
   not_a_vault: { exit: 9, hint: 'name a file that `vault init` created' },
   newer_format: { exit: 9, hint: 'update this program; a newer version created the file' },
-  damaged: { exit: 9, hint: 'run `vault doctor` to find the damage, or `vault restore` to restore a backup' },
+  damaged: {
+    exit: 9,
+    hint: 'run `vault doctor` to find the damage, or restore a backup: `vault restore` (database: pg_restore)',
+  },
   wrong_credential: { exit: 10, hint: 'pass the key file or the passphrase of the vault' },
   credential_missing: {
     exit: 2,

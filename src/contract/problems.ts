@@ -88,7 +88,7 @@ export const PROBLEMS = {
   vault_busy: { status: 503, detail: 'The vault is busy; try again.' },
   vault_locked: { status: 503, detail: 'The vault is locked.' },
   vault_stopping: { status: 503, detail: 'The vault is stopping.' },
-  vault_moved: { status: 503, detail: "The vault's file was moved or replaced." },
+  vault_moved: { status: 503, detail: 'The vault was moved or replaced.' },
   write_unsettled: {
     status: 503,
     detail: 'The connection to the database was lost during the change. The change may or may not be stored.',

@@ -53,13 +53,13 @@ export function createScreen({ limits, keyHeader, isOwnHost, takesHostNames }: S
       else if (name === 'content-type') types += 1;
     }
     if (major !== 1 || minor > 1) return refused('malformed_http');
-    // RFC 9112 §3.2: only HTTP/1.0 may leave Host out.
+    // RFC 9112 §3.2: only HTTP/1.0 may leave Host out. Load balancers probe so.
     if (hosts > 1 || (hosts === 0 && minor === 1)) return refused('malformed_http');
     const { length } = request.url ?? '';
     toOriginForm(request);
     const { url = '' } = request;
     const host = hostOf(headers.host ?? '');
-    if (host === undefined) return refused('malformed_http');
+    if (host === undefined || (headers.host === undefined && !isProbe(url))) return refused('malformed_http');
     if (!isOwnHost(host) && !isProbe(url)) return wrongHost(host, takesHostNames);
     if (length > limits.url) return refused('url_too_long');
     if (!ORIGIN_FORM.test(url)) return refused('malformed_http');

@@ -124,7 +124,7 @@ export const HOST_CASES: readonly HostCase[] = [
   byBytes('two Hosts', '400', 'GET /tokens HTTP/1.1\r\nHost: localhost\r\nHost: evil.test'),
   byBytes('two Hosts, ours last', '400', 'GET /tokens HTTP/1.1\r\nHost: evil.test\r\nHost: localhost'),
   byBytes('no Host', '400', 'GET /tokens HTTP/1.1'),
-  byBytes('no Host, HTTP/1.0', '421', 'GET /tokens HTTP/1.0'),
+  byBytes('no Host, HTTP/1.0', '400', 'GET /tokens HTTP/1.0'),
   byBytes('a Host that is no host', '400', 'GET /tokens HTTP/1.1\r\nHost: localhost@evil.test'),
   byBytes('a zone of an address', '200', 'GET /tokens HTTP/1.1\r\nHost: [::1%25lo]:1'),
   byCurl('metrics behind another port', '200', `http://localhost:${metrics}/metrics`, '-H', 'Host: localhost:1'),

@@ -3,6 +3,7 @@ import type { Finding } from '../../src/core/key-holder-ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
+import { roleGrants } from '../../src/store/postgres/roles.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -55,16 +56,20 @@ const schema = (id: string, what: string): Finding => ({ table: 'schema', id, wh
 const SHADOW = 'has the name of one of PostgreSQL, and could run with the rights of the vault';
 const USED = 'is not part of a vault, but its tables use it';
 const FOREIGN = 'is not part of a vault, and may change, hide or lose rows';
-const COLUMN = 'a column is missing or has another type';
-const NO_INDEX = 'an index is missing or not valid';
+const COLUMN = 'a column is missing, has another type, or may be NULL';
+const ALTERED = 'is missing, altered or not valid';
 const NEITHER = 'is neither a token nor a tombstone';
 const MISSING = 'an index entry of the token is missing';
 const LEADS_NOWHERE = 'an index entry leads to no token';
 const UNEXPECTED = 'the token has an unexpected index entry';
 const NEWEST_KEYS = 'does not name the newest of its keys';
 const NO_SET = 'is in a container set that does not exist';
+/** Makes the connection use a role with the rights that `--grant` gives. */
+const GRANT = `CREATE ROLE inspected; ${roleGrants('vault', 'inspected').join('; ')}`;
+const NO_RIGHT = 'the role of this command lacks the right';
 const OF_TOKEN_5 = "token = (SELECT token FROM vault.token WHERE id = 't5')";
 const UNCHECKED = 'ALTER TABLE vault.token DROP CONSTRAINT token_check';
+const NO_CHECK = schema('CHECK of token', ALTERED);
 
 /** Damage to a clean store, and the findings that must follow. */
 const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]])[] = [
@@ -72,7 +77,7 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     (table) =>
       [
         `ALTER TABLE vault.${table} DROP CONSTRAINT ${table}_pkey; UPDATE vault.${table} SET tenant = 9`,
-        schema(table, NO_INDEX),
+        schema(`PRIMARY KEY of ${table}`, ALTERED),
         { table, id: 'tenant 9', what: NO_TENANT },
         ...(table === 'tenant_key' ? [{ table: 'tenant', id: TENANT, what: NEWEST_KEYS }] : []),
         ...(table.startsWith('application') ? [{ table: 'application', id: CHILD, what: NO_KEY }, ORPHAN] : []),
@@ -144,8 +149,16 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
       what: 'the last creation time of a type differs from that of its last token',
     },
   ],
-  [`${UNCHECKED}; UPDATE vault.token SET mac = 'm' WHERE id = 't5'`, { table: 'token', id: 't5', what: NEITHER }],
-  [`${UNCHECKED}; UPDATE vault.token SET clear = 'c' WHERE id = 'gone'`, { table: 'token', id: 'gone', what: NEITHER }],
+  [
+    `${UNCHECKED}; UPDATE vault.token SET mac = 'm' WHERE id = 't5'`,
+    NO_CHECK,
+    { table: 'token', id: 't5', what: NEITHER },
+  ],
+  [
+    `${UNCHECKED}; UPDATE vault.token SET clear = 'c' WHERE id = 'gone'`,
+    NO_CHECK,
+    { table: 'token', id: 'gone', what: NEITHER },
+  ],
   [
     "UPDATE vault.token SET blinds = '{}' WHERE id = 't5'",
     { table: 'token', id: 't5', what: 'has no valid list of blind indexes' },
@@ -225,17 +238,58 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   ['CREATE POLICY hides ON vault.token USING (false)', schema('policy hides', FOREIGN)],
   ['CREATE TABLE public.other () INHERITS (vault.reply)', schema('child table other', FOREIGN)],
   ['ALTER TABLE vault.purge SET UNLOGGED', schema('unlogged table purge', FOREIGN)],
-  ['ALTER TABLE vault.purge DROP COLUMN since', schema('purge.since bigint', COLUMN)],
-  ['ALTER TABLE vault.purge ALTER since TYPE integer', schema('purge.since bigint', COLUMN)],
+  ['ALTER TABLE vault.purge DROP COLUMN since', schema('purge.since bigint NOT NULL', COLUMN)],
+  ['ALTER TABLE vault.purge ALTER since TYPE integer', schema('purge.since bigint NOT NULL', COLUMN)],
+  ['ALTER TABLE vault.audit ALTER link DROP NOT NULL', schema('audit.link bytea NOT NULL', COLUMN)],
   ['ALTER TABLE vault.token ALTER blinds TYPE text[]', schema('token.blinds uuid[]', COLUMN)],
   [
     'ALTER TABLE vault.header ALTER vault_id TYPE text COLLATE "default"',
-    schema('header.vault_id text COLLATE "C"', COLUMN),
+    schema('header.vault_id text COLLATE "C" NOT NULL', COLUMN),
   ],
-  ['DROP INDEX vault.token_id', schema('token_id', NO_INDEX)],
+  ['ALTER TABLE vault.token ENABLE ROW LEVEL SECURITY', schema('row security of token', FOREIGN)],
+  ...['SELECT on reply', 'INSERT on token', 'UPDATE on head', 'INSERT on audit'].map(
+    (right) =>
+      [
+        `${GRANT}; REVOKE ${right.replace('on ', 'ON vault.')} FROM inspected; SET LOCAL ROLE inspected`,
+        schema(right, NO_RIGHT),
+      ] as const,
+  ),
+  ['DROP INDEX vault.token_id', schema('token_id', ALTERED)],
+  ...['(tenant, id)', '(tenant, id) WHERE deleted_at IS NULL', '(id, tenant)'].map(
+    (columns, at) =>
+      [
+        `DROP INDEX vault.token_id; CREATE ${at === 0 ? '' : 'UNIQUE'} INDEX token_id ON vault.token ${columns}`,
+        schema('token_id', ALTERED),
+      ] as const,
+  ),
+  [
+    'DROP INDEX vault.token_newest; CREATE INDEX token_newest ON vault.token USING hash (created_at)',
+    schema('token_newest', ALTERED),
+  ],
+  [
+    'ALTER TABLE vault.purge RENAME TO other; CREATE VIEW vault.purge AS SELECT * FROM vault.other',
+    ...['since bigint', 'tenant integer'].map((column) => schema(`purge.${column} NOT NULL`, COLUMN)),
+  ],
+  [
+    'ALTER TABLE vault.application_key DROP CONSTRAINT application_key_hash_key',
+    schema('UNIQUE of application_key', ALTERED),
+  ],
+  [
+    `ALTER TABLE vault.application_key DROP CONSTRAINT application_key_hash_key, ADD UNIQUE (hash, id)`,
+    schema('UNIQUE of application_key', ALTERED),
+  ],
+  [
+    'ALTER TABLE vault.container_set DROP CONSTRAINT container_set_number_check, ADD CHECK (number >= 0 AND number <= 9)',
+    schema('CHECK of container_set', ALTERED),
+  ],
+  [`${UNCHECKED}, ADD CHECK (token IS NOT NULL)`, NO_CHECK],
+  [
+    `ALTER TABLE vault.head DROP CONSTRAINT head_one_check, ADD CHECK (one = 1) NOT VALID`,
+    schema('CHECK of head', ALTERED),
+  ],
   [
     "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vault.token_newest'::regclass",
-    schema('token_newest', NO_INDEX),
+    schema('token_newest', ALTERED),
   ],
 ];
 
@@ -256,10 +310,17 @@ describe('the inspection of the tables', () => {
     expect(await inspect()).toEqual([]);
   });
 
-  it.each(['citext', 'hstore'])('accepts the extension %s, with operators of its own', async (name) => {
+  it.each([
+    'CREATE EXTENSION citext SCHEMA public',
+    'CREATE EXTENSION hstore SCHEMA public',
+    'ALTER INDEX vault.token_id SET (fillfactor = 70)',
+    `${GRANT}; SET LOCAL ROLE inspected`,
+    'CREATE INDEX own ON vault.audit (at)',
+    'ALTER TABLE vault.token RENAME CONSTRAINT token_check TO renamed',
+  ])('accepts %s', async (text) => {
     await client.run({ text: 'BEGIN' });
     try {
-      await client.run({ text: `CREATE EXTENSION ${name} SCHEMA public` });
+      await client.run({ text });
       expect(await inspect()).toEqual([]);
     } finally {
       await client.run({ text: 'ROLLBACK' });

@@ -16,7 +16,7 @@ const raise = (code: string) => `DO $$ BEGIN RAISE EXCEPTION 'card 4242' USING E
 it.each([
   ['SELECT FROM missing', '42P01', 'fail', 'internal_error'],
   ['SELECT missing', '42703', 'fail', 'internal_error'],
-  ['SET ROLE pg_monitor; SELECT FROM pg_authid', '42501', 'fail', 'internal_error'],
+  ['SET ROLE pg_monitor; SELECT FROM pg_authid', '42501', 'fail', 'vault_busy'],
   ['PREPARE p AS SELECT 1; PREPARE p AS SELECT 1', '42P05', 'fail', 'internal_error'],
   ['EXECUTE missing', '26000', 'fail', 'internal_error'],
   ['BEGIN; SELECT missing', '42703', 'fail', 'internal_error'],
@@ -75,6 +75,13 @@ it.each([
 ])('%s', (code, reaction, fault) => {
   const error = toPgError(Object.assign(new Error('card 4242'), { code }));
   expect(treatmentOf(error, 'read')).toMatchObject({ reaction, fault });
+});
+
+it.each([
+  ['42501', 'The role of the vault lacks a right to its tables (SQLSTATE 42501); `vault doctor` names it.'],
+  ['28P01', 'The database refuses the vault (SQLSTATE 28P01).'],
+])('a refused role: %s', (code, detail) => {
+  expect(toProblem(new PgError(code), 'read')).toMatchObject({ code: 'vault_busy', detail });
 });
 
 it('repeats no message of the server', async () => {

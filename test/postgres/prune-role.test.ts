@@ -5,6 +5,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { parseStore, type StoreLocation } from '../../src/vault/location.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
@@ -23,10 +24,8 @@ async function withAdmin<T>(
   }
 }
 
-it('a prune by a role without DELETE changes nothing, and one of the owner succeeds', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'vault-prune-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const archive = (name: string) => archiveFile('--archive', path.join(folder, name));
+/** Creates a vault that a role serves, and opens it as the owner and as this role. */
+async function twoRoles() {
   const url = await createDatabase();
   const owner = parseStore(`${url}?sslmode=disable`, false);
   const { run } = await openTestClient(owner.url);
@@ -43,7 +42,14 @@ it('a prune by a role without DELETE changes nothing, and one of the owner succe
     weakPassphrase: false,
     grant: role,
   });
-  const server = { ...owner, url: { ...owner.url, user: role } };
+  return { run, role, owner, server: { ...owner, url: { ...owner.url, user: role } } };
+}
+
+it('a prune by a role without DELETE changes nothing, and one of the owner succeeds', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-prune-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const archive = (name: string) => archiveFile('--archive', path.join(folder, name));
+  const { run, owner, server } = await twoRoles();
   const rows = async () => (await run({ text: 'SELECT sequence FROM vault.audit WHERE sequence > 0' })).flat();
   const before = await rows();
   const time = Date.now() + 60_000;
@@ -62,4 +68,13 @@ it('a prune by a role without DELETE changes nothing, and one of the owner succe
   // The base has the place of the last removed row.
   const left = (await rows()).filter((sequence) => before.includes(sequence));
   expect(left.length).toBeLessThan(2);
+});
+
+it.each(['reply', 'audit', 'sweep', 'tenant_key'])('doctor names the right to %s that a role lacks', async (table) => {
+  const { run, role, server } = await twoRoles();
+  await run({ text: `REVOKE SELECT ON vault.${table} FROM ${role}` });
+  expect(await checkVaultFile({ store: server, credential: CREDENTIAL })).toMatchObject({
+    ok: false,
+    findings: [{ table: 'schema', id: `SELECT on ${table}`, what: 'the role of this command lacks the right' }],
+  });
 });

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectStore } from '../../src/store/postgres/connect.ts';
+import type { Run } from '../../src/store/postgres/connections.ts';
+import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
 import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -38,6 +40,9 @@ describe.each(SERVERS)('the server %s', (_, server) => {
     const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
       (SELECT count(*) FROM "user".audit), (SELECT max(format) FROM "user".format), (SELECT count(*) FROM "user".header)`;
     expect(await client.run({ text })).toEqual([[16, 1, 1, 0]]);
+    const run: Run = (statement) => client.run({ text: inSchema(String(statement), 'user') });
+    const { inspect } = inspectTables({ inspectSnapshot: (query) => query(run) });
+    expect((await inspect()).map(({ table }) => table)).toEqual(['header']);
   });
 });
 

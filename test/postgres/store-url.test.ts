@@ -32,7 +32,16 @@ it.each([
     'postgres://app@[::1]:6000/cards',
     { hosts: [{ host: '::1', port: 6000 }], shown: 'postgres://app@[::1]:6000/cards' },
   ],
-  ['postgres://app@%2Frun%2Fpg/cards', { hosts: [{ host: '/run/pg', port: 5432 }] }],
+  [
+    'postgres://app@%2Frun%2Fpg,%2Ftmp%2Fa%3Ab:6000/cards',
+    {
+      hosts: [
+        { host: '/run/pg', port: 5432 },
+        { host: '/tmp/a:b', port: 6000 },
+      ],
+      shown: 'postgres://app@%2Frun%2Fpg:5432,%2Ftmp%2Fa%3Ab:6000/cards',
+    },
+  ],
   [
     'postgres://a%40b@db/my%20cards',
     { user: 'a@b', database: 'my cards', shown: 'postgres://a%40b@db:5432/my%20cards' },
@@ -54,7 +63,9 @@ it.each([
   ['postgres://app@[::1]/cards?sslmode=disable', { tls: 'disable' }],
   ['postgres://app@%2Frun%2Fpg/cards?sslmode=disable', { tls: 'disable' }],
 ])('%s', (text, expected) => {
-  expect(parseStoreUrl(text)).toMatchObject(expected);
+  const parsed = parseStoreUrl(text);
+  expect(parsed).toMatchObject(expected);
+  expect(parseStoreUrl(parsed.whole)).toEqual(parsed);
 });
 
 it.each([

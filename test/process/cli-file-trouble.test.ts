@@ -49,7 +49,8 @@ function copyInto(folder: string): string {
 const told = (fact: string, hint?: string) => `vault: ${fact}\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
 const on = (file: string) => ['--file', file, '--key-file', 'v.db.key'];
 const FOLDER_HINT = 'make the folder of the vault writable; the log file is also written there';
-const DAMAGED_HINT = 'run `vault doctor` to find the damage, or `vault restore` to restore a backup';
+const DAMAGED_HINT =
+  'run `vault doctor` to find the damage, or restore a backup: `vault restore` (database: pg_restore)';
 
 describe('a file or folder whose mode forbids it', () => {
   const prefix = obeyingModes();
@@ -167,6 +168,9 @@ describe('a file whose bytes were lost', () => {
     expect(copied).toEqual({ exitCode: 9, stderr: told(`${file} is damaged`, DAMAGED_HINT) });
     expect(existsSync(place.inside('copy.db'))).toBe(false);
     const found = await runObeying([], ['doctor', ...on(file)]);
-    expect(found).toEqual({ exitCode: 9, stderr: told('1 finding', 'restore a backup with `vault restore`') });
+    expect(found).toEqual({
+      exitCode: 9,
+      stderr: told('1 finding', 'restore a backup: `vault restore` (database: pg_restore)'),
+    });
   });
 });

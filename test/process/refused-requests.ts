@@ -81,7 +81,7 @@ export function refusedRequests(port: () => number, key: string): readonly Refus
       'absolute-form of a foreign host': () => get(`http://evil.example:${port()}/tokens`),
       'absolute-form of a foreign host that begins with ours': () => get('http://127.0.0.1.evil.example/tokens'),
     }),
-    ...cases('wrong_host', CLOSES, { 'no Host, HTTP/1.0': () => 'GET /tokens HTTP/1.0\r\n\r\n' }),
+    ...cases('malformed_http', CLOSES, { 'no Host, HTTP/1.0': () => 'GET /tokens HTTP/1.0\r\n\r\n' }),
     ...cases('malformed_http', STAYS, {
       'no Host': () => 'GET /tokens HTTP/1.1\r\n\r\n',
       'two Hosts': () => `GET /tokens HTTP/1.1\r\n${host()}${host()}\r\n`,

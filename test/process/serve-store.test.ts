@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, it } from 'vitest';
+import { parseStore } from '../../src/vault/location.ts';
 import { initStore, type TestStore } from '../postgres/init-store.ts';
+import { openTestClient } from '../postgres/write-queue-fixture.ts';
 import { type Served, startServe } from '../scripts/run-script.ts';
 import { makePlace } from './cli-fixture.ts';
 
@@ -97,6 +99,31 @@ it('init and move print the URL of the database with its parameters', { timeout:
   const words = ['move', '--from', init, '--to', 'whole.db', '--keep-source', '--field', 'from'];
   const moved = await place.vault(words, { VAULT_KEY_FILE: 'v.db.key' });
   expect(moved).toMatchObject({ exitCode: 0, stdout: `${init}\n` });
+});
+
+it('move names the role that serves the vault', { timeout: 60_000 }, async () => {
+  const to = `${store.url}&schema=granted`;
+  const words = ['move', '--from', store.url, '--to', to, '--keep-source', '--grant', 'pg_monitor'];
+  const moved = await place.vault(words, { VAULT_KEY_FILE: 'v.db.key' });
+  const served = to.replace(/\/\/[^@]*@/, '//pg_monitor@');
+  expect(moved).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(`vault doctor --store '${served}'`) });
+});
+
+it('doctor gives hints for a database', { timeout: 60_000 }, async () => {
+  const hints = async (sql: string) => {
+    await (await openTestClient(parseStore(store.url, false).url)).run({ text: sql });
+    const { exitCode, stderr } = await place.vault('doctor', opening());
+    return [exitCode, stderr.split('hint: ').at(-1)];
+  };
+  expect(await hints('ALTER TABLE vault.reply ENABLE ROW LEVEL SECURITY')).toEqual([
+    9,
+    'undo the changes as the owner of the tables\n',
+  ]);
+  await hints('ALTER TABLE vault.reply DISABLE ROW LEVEL SECURITY');
+  expect(await hints('UPDATE vault.sweep SET swept_at = -1')).toEqual([
+    9,
+    'restore a backup: `vault restore` (database: pg_restore)\n',
+  ]);
 });
 
 it('a profile names a database and its key', { timeout: 60_000 }, async () => {

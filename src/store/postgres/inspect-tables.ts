@@ -15,14 +15,35 @@ const SCHEMA = "(SELECT relnamespace FROM pg_class WHERE oid = 'vault.token'::re
 
 const STATEMENTS = schemaStatements('vault');
 
-/** The names of all indexes except those of primary keys, as SQL. */
-const INDEXES = Array.from(STATEMENTS.join().matchAll(/INDEX (\w+) ON/g), ([, name]) => `('${name}')`).join();
+/** The indexes, as SQL: the name and the definition, without white space and parentheses. */
+const INDEXES = STATEMENTS.flatMap((text) => [
+  ...text.matchAll(/^CREATE (UNIQUE )?INDEX (\w+) ON "vault"\.(\w+) (.*)$/gs),
+]).map(([, unique = '', name = '', table = '', rest = '']) => definition(name, `${unique}${table} ${rest}`));
 
-/** The columns of all tables, as SQL: `table.column type`, with the collation if it is that of bytes. */
+/** The constraints of all tables, likewise. PostgreSQL chooses their names. */
+const CONSTRAINTS = STATEMENTS.flatMap((text) => [
+  ...text.matchAll(/^CREATE TABLE "vault"\.(\w+) \((.*)\)$/gs),
+]).flatMap(([, table = '', body = '']) =>
+  body
+    .split(/,\s+(?=PRIMARY KEY|UNIQUE|CHECK)/)
+    .slice(1)
+    .map((text) => definition(`${/^[A-Z]+(?: KEY)?/.exec(text)?.[0]} of ${table}`, text)),
+);
+
+function definition(name: string, text: string): string {
+  return `('${name}', '${text.replaceAll(/[\s()]+/g, '')}')`;
+}
+
+/** The columns of all tables, as SQL: `table.column type`, with the collation if it is that of bytes, and `NOT NULL`. */
 const COLUMNS = STATEMENTS.flatMap((text) => [...text.matchAll(/^CREATE TABLE "vault"\.(\w+) \((.*)\)$/gs)])
   .flatMap(([, table, body = '']) =>
-    [...body.matchAll(/(?:^|,)\s*([a-z]\w*) ((?:smallint|integer|bigint|uuid|text|bytea)(?:\[\])?)( COLLATE)?/g)].map(
-      ([, column, type, bytewise]) => `('${table}.${column} ${type}${bytewise === undefined ? '' : ' COLLATE "C"'}')`,
+    [
+      ...body.matchAll(
+        /(?:^|,)\s*([a-z]\w*) ((?:smallint|integer|bigint|uuid|text|bytea)(?:\[\])?)( COLLATE)?([^,]*)/g,
+      ),
+    ].map(
+      ([, column, type, bytewise, rest = '']) =>
+        `('${table}.${column} ${type}${bytewise === undefined ? '' : ' COLLATE "C"'}${/NOT NULL|IDENTITY/.test(rest) ? ' NOT NULL' : ''}')`,
     ),
   )
   .join();
@@ -48,21 +69,34 @@ function shadows(prefix: string, catalog: string): string {
         WHERE d.classid = '${catalog}'::regclass AND d.objid = p.oid AND d.deptype = 'e' AND r.rolsuper)`;
 }
 
-/** The check of the columns, on which the other checks depend. */
-const COLUMN_CHECKS = queriesOf('schema', {
-  'a column is missing or has another type': `
+/** Returns the query of the rights that the role lacks, of those that `vault init --grant` gives. */
+function missingRights(rights: string): string {
+  return `SELECT privilege || ' on ' || relname FROM pg_class, unnest('{${rights}}'::text[]) privilege
+    WHERE relnamespace = ${SCHEMA} AND relkind = 'r' AND NOT has_table_privilege(pg_class.oid, privilege)
+      AND NOT (relname = 'audit' AND privilege IN ('UPDATE', 'DELETE')) ORDER BY 1`;
+}
+
+const NO_RIGHT = 'the role of this command lacks the right';
+
+/** The checks on which the other checks depend. */
+const FIRST_CHECKS = queriesOf('schema', {
+  [NO_RIGHT]: missingRights('SELECT'),
+  'a column is missing, has another type, or may be NULL': `
     SELECT name FROM (VALUES ${COLUMNS}) w (name) EXCEPT SELECT relname || '.' || attname || ' '
       || format_type(atttypid, atttypmod) || CASE WHEN attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' ELSE '' END
+      || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END
     FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = ${SCHEMA} AND attnum > 0 ORDER BY 1`,
 });
 
 /** The checks that read a small table, or read a table in one pass. */
 const CHECKS: readonly string[] = [
   ...queriesOf('schema', {
+    [NO_RIGHT]: missingRights('INSERT,UPDATE,DELETE'),
     'is not part of a vault, and may change, hide or lose rows': `
       SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'policy ' || polname FROM pg_policy p JOIN pg_class c ON c.oid = polrelid WHERE relnamespace = ${SCHEMA}
+      UNION ALL SELECT 'row security of ' || relname FROM pg_class WHERE relnamespace = ${SCHEMA} AND relrowsecurity
       UNION ALL SELECT 'child table ' || relname FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid
         WHERE inhparent IN (SELECT oid FROM pg_class WHERE relnamespace = ${SCHEMA})
       UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = ${SCHEMA}
@@ -79,11 +113,17 @@ const CHECKS: readonly string[] = [
         OR classid = 'pg_attrdef'::regclass AND objid IN (
           SELECT a.oid FROM pg_attrdef a JOIN pg_class c ON c.oid = adrelid WHERE relnamespace = ${SCHEMA})
         OR classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM pg_class WHERE relnamespace = ${SCHEMA}))`,
-    'an index is missing or not valid': `
-      SELECT name FROM (VALUES ${INDEXES}) w (name) WHERE NOT EXISTS (SELECT 1 FROM pg_class c
-      JOIN pg_index x ON x.indexrelid = c.oid WHERE c.relnamespace = ${SCHEMA} AND relname = name AND indisvalid)
-      UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
-        AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
+    'is missing, altered or not valid': `
+      SELECT name FROM (VALUES ${[...INDEXES, ...CONSTRAINTS].join()}
+      EXCEPT SELECT name, regexp_replace(definition, '[[:space:]()]+', '', 'g') FROM (
+        SELECT c.relname, CASE WHEN indisunique THEN 'UNIQUE' ELSE '' END || t.relname || regexp_replace(
+          split_part(pg_get_indexdef(c.oid), ' USING btree ', 2), ' WITH [(][^)]*[)]', '')
+        FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_class t ON t.oid = indrelid
+        WHERE c.relnamespace = ${SCHEMA} AND indisvalid
+        UNION ALL SELECT CASE contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'CHECK' END || ' of ' || relname,
+          pg_get_constraintdef(k.oid)
+        FROM pg_constraint k JOIN pg_class t ON t.oid = conrelid LEFT JOIN pg_index ON indexrelid = conindid
+        WHERE connamespace = ${SCHEMA} AND indisvalid IS NOT FALSE) a (name, definition)) w (name) ORDER BY name`,
     'a sequence has no number for another row': `
       SELECT relname FROM pg_sequence s JOIN pg_class c ON c.oid = seqrelid WHERE relnamespace = ${SCHEMA}
         AND CASE WHEN has_sequence_privilege(c.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(c.oid) END
@@ -183,7 +223,7 @@ export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSna
           }
         }
         await run(INSPECT);
-        await check(COLUMN_CHECKS);
+        await check(FIRST_CHECKS);
         if (found.size === 0) await check([...CHECKS, WRONG_TOKENS, WRONG_ENTRIES, WRONG_COUNTERS]);
         return [...found.values()];
       }),

@@ -48,6 +48,7 @@ const INSECURE: Treatment = { reaction: 'fail', problem: 'vault_busy', fault: 's
 const LOST: Treatment = { reaction: 'reconnect', problem: 'vault_busy', fault: 'store_unreachable' };
 const BUSY: Treatment = { reaction: 'again', problem: 'vault_busy', fault: 'store_unreachable' };
 const DAMAGED: Treatment = { reaction: 'fail', problem: 'integrity_failure', fault: 'damaged' };
+const REFUSED: Treatment = { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' };
 const UNEXPECTED: Treatment = { reaction: 'fail', problem: 'internal_error', fault: 'store_refused' };
 
 /** By the code of the error; the first match counts. */
@@ -67,7 +68,7 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   // 2200H and 22003: a sequence or a counter was set to its maximum.
   [/^(XX00[12]|2200H|22003)$/, DAMAGED],
   // 57P04: the database was dropped.
-  [/^(28...|3D000|57P04)$/, { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' }],
+  [/^(28...|3D000|57P04|42501)$/, REFUSED],
 ];
 
 /** Returns the treatment of an error of a read or a write. Only `lockHead` divides by zero (22012). */
@@ -84,7 +85,15 @@ export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Tr
 
 /** Returns the problem for the caller, after `reaction` has failed. */
 export function toProblem(error: PgError, use: 'read' | 'write'): Problem {
-  const { problem, detail } = treatmentOf(error, use);
+  const treatment = treatmentOf(error, use);
+  const { problem } = treatment;
+  const detail = treatment === REFUSED ? refusalOf(error) : treatment.detail;
   const isTemporary = problem === 'vault_busy' || problem === 'no_space';
   return new Problem(problem, { cause: error, ...(isTemporary && { retryAfter: 1 }), ...(detail && { detail }) });
+}
+
+function refusalOf({ code }: PgError): string {
+  return code === NOT_ALLOWED
+    ? `The role of the vault lacks a right to its tables (SQLSTATE ${code}); \`vault doctor\` names it.`
+    : `The database refuses the vault (SQLSTATE ${code}).`;
 }

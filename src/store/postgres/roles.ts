@@ -7,7 +7,7 @@ import type { StoreUrl } from './store-url.ts';
 const NO_SUCH_ROLE = '42704';
 
 /** Returns the grants of a role that serves the vault. Only the owner can change or remove audit entries. */
-const grantsOf = (schema: string, role: string) => [
+export const roleGrants = (schema: string, role: string) => [
   `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
   `REVOKE UPDATE, DELETE ON ${schema}.audit FROM ${role}`,
@@ -33,7 +33,7 @@ export async function setUpRoles(run: Run, { schema, shown }: StoreUrl, role: st
   if (role === undefined) return;
   const name = `"${role.replaceAll('"', '""')}"`;
   try {
-    for (const grant of grantsOf(`"${schema}"`, name)) await run(grant);
+    for (const grant of roleGrants(`"${schema}"`, name)) await run(grant);
   } catch (error) {
     if (!(error instanceof PgError) || error.code !== NO_SUCH_ROLE) throw error;
     throw new Fault('not_found', `${shown} has no role ${role}`, { hint: 'create it with CREATE ROLE', cause: error });

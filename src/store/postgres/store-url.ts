@@ -104,9 +104,9 @@ function parseHost(text: string): StoreHost {
   return { host: decode(host.replace(/^\[|\]$/g, '')), port: Number(port) };
 }
 
-/** Returns `host:port`; `[host]:port` for IPv6. */
+/** Returns `host:port` as URLs have it: `[host]:port` for IPv6, `%2Ffolder:port` for a socket. */
 export function hostText({ host, port }: StoreHost): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${/^[\da-f]*:/i.test(host) ? `[${host}]` : encodeURIComponent(host)}:${port}`;
 }
 
 function isLocal({ host }: StoreHost): boolean {

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { Fault } from '../../core/fault.ts';
 import type { Finding } from '../../core/key-holder-ports.ts';
-import { isDamage } from '../../core/problem.ts';
+import type { Store } from '../../core/ports.ts';
+import { isDamage, Problem } from '../../core/problem.ts';
 import { type ArchiveFile, readArchives } from '../../history/audit-archive.ts';
 import type { Credential } from '../../keyring/credential.ts';
 import { findSlot, unlockKeyring } from '../../keyring/master-key.ts';
@@ -72,7 +73,9 @@ export async function checkVaultFile(options: CheckOptions, progress?: Progress)
     findings.push(...report.findings);
     checked = report.checked;
   } catch (error) {
-    found(opened === undefined ? 'file' : 'header')(error);
+    const altered = await alterations(error, opened?.store);
+    if (altered.length === 0) found(opened === undefined ? 'file' : 'header')(error);
+    findings.push(...altered);
   } finally {
     await opened?.store.close();
   }
@@ -80,6 +83,13 @@ export async function checkVaultFile(options: CheckOptions, progress?: Progress)
   if (zeroSlot !== undefined) notices.push(zeroSlotNotice(zeroSlot));
   const format = opened && { format: opened.header.format };
   return { ok: findings.length === 0, ...format, checked, findings, notices };
+}
+
+/** Resolves to findings that explain a failed read: altered tables, or a right that was revoked. Otherwise to none. */
+async function alterations(error: unknown, store: Pick<Store, 'inspect'> | undefined): Promise<readonly Finding[]> {
+  if (!(error instanceof Problem) || store === undefined) return [];
+  const findings = await store.inspect().catch(() => []);
+  return findings.some(({ table }) => table === 'schema') ? findings : [];
 }
 
 function zeroSlotNotice(slot: number): string {

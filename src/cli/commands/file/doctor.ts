@@ -20,8 +20,15 @@ export const defineDoctor = onVault<Checked>({
     const archives = archiveFiles(archive);
     return checkAndReport({ ...(await open()), anchor, archives });
   },
-  exitCode: (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
+  exitCode: (checked) => doctorExitCode(checked, hintFor(checked)),
 });
+
+/** Returns the hint for damage. `schema` is no table: its findings are about the tables of a database. */
+function hintFor({ findings }: Pick<Checked, 'findings'>): string {
+  return findings.every(({ table }) => table === 'schema')
+    ? 'undo the changes as the owner of the tables'
+    : 'restore a backup: `vault restore` (database: pg_restore)';
+}
 
 /** Runs the checks of `vault doctor` on a file, shows their progress and reports notices. Resolves to the result. */
 export async function checkAndReport(

@@ -68,17 +68,23 @@ async function move(line: CommandLine) {
   ).finally(() => {
     for (const each of [copying, comparing, checking]) each.end();
   });
-  line.remark(nextStep(from, to, keepSource, credentialWords(from, line)));
+  line.remark(nextStep(from, keepSource, `${servedAs(to, grant)}${credentialWords(from, line)}`));
   return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
 }
 
-/** Returns a sentence with what to do after a move or a copy. `opens` are the flags that name the key. */
-function nextStep(from: VaultLocation, to: VaultLocation, isCopy: boolean, opens: string): string {
-  const flag = `${to.file === undefined ? '--store' : '--file'} ${shellWord(shownAs(to))}${opens}`;
-  if (isCopy) return `check the copy with \`vault doctor ${flag}\`; it lacks what ${shownAs(from)} stores from now on`;
+/** Returns a sentence with what to do after a move or a copy. `opens` are the flags that name the new vault and its key. */
+function nextStep(from: VaultLocation, isCopy: boolean, opens: string): string {
+  if (isCopy) return `check the copy with \`vault doctor ${opens}\`; it lacks what ${shownAs(from)} stores from now on`;
   const old =
     from.file === undefined ? `drop the schema of ${shownAs(from)}` : `remove ${shellWord(`${from.file}.moved`)}`;
-  return `serve the vault with \`vault serve ${flag}\`; when it works, ${old}`;
+  return `serve the vault with \`vault serve ${opens}\`; when it works, ${old}`;
+}
+
+/** Returns the flag that names the new vault. For a database, it names the role of the daemons if one was granted. */
+function servedAs(to: VaultLocation, grant: string | undefined): string {
+  if (to.store === undefined) return `--file ${shellWord(shownAs(to))}`;
+  const url = to.store.url.whole;
+  return `--store ${shellWord(grant === undefined ? url : url.replace(/\/\/[^@]*/, () => `//${encodeURIComponent(grant)}`))}`;
 }
 
 /** Returns the flag that names the key; nothing for a variable, which still applies, and for a prompt. */
