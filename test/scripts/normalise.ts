@@ -1,6 +1,7 @@
 const PATTERNS = {
   key: /key_[1-9A-HJ-NP-Za-km-z]{32}/g,
   uuid: /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g,
+  cursor: /\bAQAAAA[M-P][\w-]{100,}/g,
   fingerprint: /\b[1-9A-HJ-NP-Za-km-z]{42,44}\b/g,
 } as const;
 

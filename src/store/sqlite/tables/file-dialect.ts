@@ -44,8 +44,8 @@ export function fileDialect(connection: Connection, sets: ContainerSets): Dialec
     lastTenant: `SELECT max(ifnull(max(tenant), 0), ifnull((SELECT max(seq) FROM sqlite_sequence WHERE name = 'tenant'), 0))
       FROM tenant`,
     hasNewestKeys: false,
-    removals: TABLES_OF_TENANT.map((table) => `DELETE FROM ${table} WHERE tenant = ?`),
-    keyRemovals: ['DELETE FROM tenant_key WHERE tenant = ? AND key_id = ?'],
+    removals: TABLES_OF_TENANT.map((table) => `DELETE FROM ${table} WHERE tenant = +?`),
+    keyRemovals: ['DELETE FROM tenant_key WHERE tenant = +? AND key_id = +?'],
 
     rewrapped: (keys, generation) =>
       keys.map(
