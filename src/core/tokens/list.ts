@@ -61,10 +61,11 @@ const filtered = (filters: TokenFilters & Pick<ListTokensQuery, 'transform'>): A
 };
 
 const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): Asked => {
-  return { query: parsed(query), isSearch: true, transform };
+  return { query: parseSearch(query), isSearch: true, transform };
 };
 
-function parsed(query: string): Query {
+/** Returns a search query. Throws `invalid_request`. */
+export function parseSearch(query: string): Query {
   try {
     return parseQuery(query);
   } catch (error) {
@@ -117,7 +118,7 @@ function cursorOf({ created_at, id }: ScanPosition, order: ListOrder | undefined
 }
 
 /** Returns the position and the order in a cursor. Throws `invalid_request` for a text that is not a cursor. */
-function readCursor(start: string): { readonly after: ScanPosition; readonly order: ListOrder } {
+export function readCursor(start: string): { readonly after: ScanPosition; readonly order: ListOrder } {
   const [, sign, created = '', id = ''] = CURSOR.exec(Buffer.from(start, 'base64url').toString()) ?? [];
   if (created === '' || !mayBeId(id)) throw invalid('start', 'must be the `next` of an earlier page');
   const after = { created_at: Number.parseInt(created, 36), id };
