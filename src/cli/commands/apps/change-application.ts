@@ -7,7 +7,7 @@ import { Fault } from '../../../core/fault.ts';
 import { memberNames } from '../../../core/json/member-names.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
-import { bodyOfFlags, type CommandInput } from '../../derive/assemble-call.ts';
+import { bodyOfFlags, type CommandInput, pathParams } from '../../derive/assemble-call.ts';
 import { memberFlags } from '../../derive/member-flags.ts';
 import { memberNamer, type NameMember } from '../../derive/name-member.ts';
 import { defineMembers } from '../../derive/operation-command.ts';
@@ -152,6 +152,7 @@ async function changeApplication(
   typed: Line,
 ): Promise<ExitCode> {
   const line = await withProfile(typed);
+  const params = pathParams(UPDATE, input.arguments);
   const print = createPrinter(line, viewOf(UPDATE));
   const target = chooseTarget(line);
   const apiKey = await readApiKey(line);
@@ -166,7 +167,7 @@ async function changeApplication(
     editor === undefined ? objectOf(await bodyOfFlags(row, bodyFlags, input, createTextReader())) : undefined;
   const client = await openTarget(target, line, 'many');
   try {
-    const read: Call = { operation: 'getApplication', apiKey, params: { id: input.arguments[0] ?? '' }, query: [] };
+    const read: Call = { operation: 'getApplication', apiKey, params, query: [] };
     const named = await resolveApplication(client, read);
     for (let attempt = 1; ; attempt += 1) {
       const found = accepted(await client.call(named));
