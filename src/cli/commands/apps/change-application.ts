@@ -94,14 +94,10 @@ export const defineAppsRevoke = defineChange({
       .map((rule) => asObject(rule) ?? {})
       .filter(({ priority }) => !removed.includes(Number(priority)))
       .map((rule) => ({ ...rule, permissions: listOf(rule, 'permissions').filter(isKept) }));
-    const kept = {
+    return {
       permissions: listOf(before, 'permissions').filter(isKept),
       rules: left.filter((rule) => rule.permissions.length > 0),
     };
-    if (kept.permissions.length > 0 || kept.rules.length > 0) return kept;
-    throw new Fault('invalid_data', 'the application would have no permission left', {
-      hint: 'delete it with `vault apps delete`, or its keys with `vault apps keys delete`',
-    });
   },
 });
 
@@ -179,6 +175,7 @@ async function changeApplication(
         await print(found.bodyText ?? '');
         return 0;
       }
+      requireRights({ ...before, ...changed } as JsonObject);
       const { created_at, created_by } = before;
       const bodyText = stringifyJson({
         modified_at: created_at,
@@ -237,6 +234,16 @@ async function editMembers(editor: string, row: Operation, before: JsonObject): 
   if (edited === undefined) return {};
   const all = new Set([...names, ...memberNames(edited)]);
   return Object.fromEntries([...all].map((member) => [member, edited[member]])) as JsonObject;
+}
+
+/** Throws the fault `invalid_data` for an application without permissions and rules. */
+function requireRights(application: JsonObject): void {
+  const { permissions = [], rules = [] } = application;
+  // The vault reports a value that is no list.
+  if (![permissions, rules].every((list) => Array.isArray(list) && list.length === 0)) return;
+  throw new Fault('invalid_data', 'the application would have no permission left', {
+    hint: 'delete it with `vault apps delete`, or its keys with `vault apps keys delete`',
+  });
 }
 
 function isEqual(a: Json | undefined, b: Json | undefined): boolean {
