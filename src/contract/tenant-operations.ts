@@ -1,7 +1,17 @@
 import type { Operation } from './operations.ts';
 import { ACTIVITY, ACTIVITY_QUERY, TENANT, UPDATE_TENANT, USAGE_REPORT } from './tenant.ts';
+import { TOKEN_TYPES } from './token-types.ts';
 
 const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
+
+/** A column for each number of the report, so that no cell of a CSV holds JSON. */
+const USAGE_COLUMNS = [
+  'token_report.monthly_active_tokens',
+  'token_report.included_monthly_active_tokens',
+  ...Object.keys(TOKEN_TYPES).flatMap((type) =>
+    ['count', 'last_created_at'].map((name) => `token_report.metrics_by_type.${type}.${name}`),
+  ),
+];
 
 /** The operations on tenants (§4.3). */
 export const TENANT_OPERATIONS = {
@@ -59,7 +69,7 @@ export const TENANT_OPERATIONS = {
     audit: { code: 'nr', effect: 'none' },
     cli: {
       command: ['usage'],
-      columns: ['token_report'],
+      columns: USAGE_COLUMNS,
       examples: ['vault usage --field token_report.monthly_active_tokens'],
     },
   },
