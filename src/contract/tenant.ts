@@ -1,5 +1,6 @@
 import type { Operation } from './operations.ts';
 import { CHANGE_NAMES, CHANGES, ENTITY_ID, type Infer, NAME, object, readOnly, TIME } from './schema.ts';
+import { TOKEN_TYPES } from './token-types.ts';
 
 /** Tenant Settings (§2.7). Booleans are strings. */
 export const TENANT_SETTINGS = {
@@ -90,6 +91,15 @@ const ACTIVITY = object(['months'], {
 
 const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
 
+/** A column for each number of the report, so that no cell of a CSV holds JSON. */
+const USAGE_COLUMNS = [
+  'token_report.monthly_active_tokens',
+  'token_report.included_monthly_active_tokens',
+  ...Object.keys(TOKEN_TYPES).flatMap((type) =>
+    ['count', 'last_created_at'].map((name) => `token_report.metrics_by_type.${type}.${name}`),
+  ),
+];
+
 /** The operations on tenants (§4.3). */
 export const TENANT_OPERATIONS = {
   getTenant: {
@@ -146,7 +156,7 @@ export const TENANT_OPERATIONS = {
     audit: { code: 'nr', effect: 'none' },
     cli: {
       command: ['usage'],
-      columns: ['token_report'],
+      columns: USAGE_COLUMNS,
       examples: ['vault usage --field token_report.monthly_active_tokens'],
     },
   },

@@ -139,6 +139,7 @@ const OR_NULL = 'null restores the default.';
 export const UPDATE_TOKEN = object([], {
   data: { description: 'A merge patch for the sensitive value. A member that is null is removed.' },
   mask: {
+    examples: MASK.examples,
     description:
       'A merge patch for the mask. null removes the mask, so reads that would return masked data return no data.',
   },

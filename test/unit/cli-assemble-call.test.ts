@@ -60,6 +60,6 @@ it.each(['', '\n', '\r\n'])('rejects --text from standard input that holds only 
 });
 
 it('rejects text that is not UTF-8', async () => {
-  const message = '--text: the text is not UTF-8';
-  await expect(bodyOf('text', file(new Uint8Array([0xe9])))).rejects.toMatchObject({ code: 'usage', message });
+  const fault = { code: 'invalid_data', message: '--text: the text is not UTF-8' };
+  await expect(bodyOf('text', file(new Uint8Array([0xe9])))).rejects.toMatchObject(fault);
 });

@@ -458,6 +458,23 @@ describe('importRows', () => {
     expect((await running).counts.created).toBe(3_000);
   });
 
+  it.each([
+    ['in one batch', 0],
+    ['in the next batch', 200],
+  ])('creates the first of two rows with one id, %s', async (_, between) => {
+    const vault = fakeVault((call) => (call.bodyText?.includes('wrong') ? 400 : undefined));
+    const slow: Client = {
+      ...vault.client,
+      async call(call) {
+        if (call.bodyText?.includes('first')) await new Promise((resolve) => setTimeout(resolve, 20));
+        return vault.client.call(call);
+      },
+    };
+    const named = (data: string) => ({ id: 'same', type: 'token', data });
+    await run(slow, rowsOf([named('first'), { type: 'token', data: 'wrong' }, ...numbered(between), named('second')]));
+    expect(vault.tokens.get('same')).toContain('first');
+  });
+
   it.each([401, 500, 507])('stops at %i, which every row would get', async (status) => {
     const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
     const { counts, unanswered, stoppedBy } = await run(vault.client, rowsOf(numbered(1000)));
@@ -484,24 +501,40 @@ describe('a journal', () => {
     });
     const attempt = async () => {
       const journal = await openJournal(path);
-      const checkpoint = (done: number, failed: number) => journal.note(done, failed);
-      return run(vault.client, journal.remaining(rowsOf(nameless(5_000))), { checkpoint });
+      return run(vault.client, journal.remaining(rowsOf(nameless(5_000))), { mark: journal.mark });
     };
     expect((await attempt()).stoppedBy).toBeInstanceOf(RefusedReply);
     expect(vault.tokens.size).toBe(2_400);
-    expect((await openJournal(path)).done).toBe(2_000);
+    expect((await openJournal(path)).done).toBe(2_400);
     budget = 10_000;
-    expect((await attempt()).counts).toEqual({ created: 2_600, skipped: 400, failed: 0 });
+    expect((await attempt()).counts).toEqual({ created: 2_600, skipped: 0, failed: 0 });
     expect(vault.tokens.size).toBe(5_000);
     expect((await attempt()).counts).toEqual({ created: 0, skipped: 0, failed: 0 });
     if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('notes every answered row when a signal stops the import, also while it waits for a row', async () => {
+    const path = place();
+    const journal = await openJournal(path);
+    const vault = fakeVault(() => undefined);
+    const stopping = new AbortController();
+    async function* endless() {
+      yield* rowsOf(nameless(450));
+      setImmediate(() => stopping.abort('stopped'));
+      await new Promise(() => undefined);
+    }
+    const mark = journal.mark;
+    const ending = await run(vault.client, journal.remaining(endless()), { mark, signal: stopping.signal });
+    expect(ending).toMatchObject({ counts: { created: 400 }, stoppedBy: 'stopped', unanswered: 0 });
+    expect(ending.remaining).toBeUndefined();
+    expect((await openJournal(path)).done).toBe(400);
   });
 
   it('rejects another file, a shorter file and an invalid journal', async () => {
     const path = place();
     const journal = await openJournal(path);
     await all(journal.remaining(rowsOf(nameless(3))));
-    await journal.note(3, 1);
+    await journal.mark(3)(1);
     expect((await openJournal(path)).refused).toBe(1);
     await expect(openJournal(path).then((again) => all(again.remaining(rowsOf(numbered(3)))))).rejects.toMatchObject({
       code: 'conflict',

@@ -71,7 +71,8 @@ describe('a seed file', () => {
   it('is named in the error when it is not UTF-8', async () => {
     const file = path.join(temporaryFolder(onTestFinished), 'latin1.yaml');
     writeFileSync(file, 'tokens: { one: { type: token, data: "\u00e9" } }', 'latin1');
-    await expect(loadSeed([file], {}, 0)).rejects.toThrow(`${file}: the text is not UTF-8`);
+    const fault = { code: 'invalid_data', message: `${file}: the text is not UTF-8` };
+    await expect(loadSeed([file], {}, 0)).rejects.toMatchObject(fault);
   });
 
   it('names the expected format by the name of the file', async () => {

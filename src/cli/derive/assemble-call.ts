@@ -50,7 +50,8 @@ export async function assembleCall(id: OperationId, input: CommandInput, read: R
   return { ...call, bodyText, mediaType: row.mediaType ?? 'application/json' };
 }
 
-function pathParams(row: Operation, values: readonly string[]): Readonly<Record<string, string>> {
+/** Returns the path parameters of the arguments. Throws the fault `usage`. */
+export function pathParams(row: Operation, values: readonly string[]): Readonly<Record<string, string>> {
   const names = Object.keys(row.params?.properties ?? {});
   const params = Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
   for (const [name, value] of Object.entries(params)) {

@@ -16,6 +16,9 @@ const DURATION = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 /** Matches a word, or a number with a unit. No time has this form. */
 const NO_TIME = /^[\d.]*\s*[a-z]+$/i;
 
+/** Matches text with an expression. JSON that can contain one begins with `{`, `[` or `"`. */
+const EXPRESSION = /^\s*(?:\{\{|[^\s{["].*\{\{)/s;
+
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
 /**
@@ -53,8 +56,8 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
     throw wrongMember(flag, 'must be a number');
   },
   json: async (flag, typed, read) => {
-    if (flag.expression && typed.startsWith('{{')) return JSON.stringify(typed);
     const text = await read(`--${flag.name}`, typed);
+    if (flag.expression && EXPRESSION.test(text)) return JSON.stringify(withoutLineEnd(text, typed));
     checked(flag, text);
     return text.trim();
   },
@@ -144,7 +147,8 @@ function checked(flag: MemberFlag, text: string): Json {
     return parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    const hint = flag.member === 'data' ? 'pass a plain string with --text' : undefined;
+    const quoted = flag.expression ? `write a text without {{ }} in double quotes: --${flag.name} '"text"'` : undefined;
+    const hint = flag.member === 'data' ? 'pass a plain string with --text' : quoted;
     const where = `at character ${error.position + 1}`;
     throw wrongMember(flag, `is not JSON: ${error.reason.replace(/\.$/, '')} ${where}`, hint);
   }

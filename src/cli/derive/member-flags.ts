@@ -26,7 +26,7 @@ export interface MemberFlag {
   readonly kind: FlagKind;
   /** Whether the flag may occur several times. Its values form one array, or one object of pairs. */
   readonly repeatable: boolean;
-  /** Whether the value may be an expression. Text that begins with `{{` is not JSON, so it is sent as a string. */
+  /** Whether the value may be an expression. Text with `{{` that is not JSON is sent as a string. */
   readonly expression: boolean;
   /** Whether the member may be null, which `--clear` sets in a merge patch. */
   readonly clearable: boolean;

@@ -133,7 +133,8 @@ const IDEMPOTENCY_HELP =
 const HOLDER_HELP =
   "On a file or a database without an API key, the holder of the vault's key reads the entries of every tenant.";
 const NAME_HELP = 'only applications with this name; reads all pages, like --all';
-const IF_MISSING_HELP = 'create nothing if an application has this name; print that application';
+const IF_MISSING_HELP =
+  'create nothing if an application has this name; print that application (parallel calls may create several)';
 
 const PLACEHOLDERS = {
   literal: '<text>',

@@ -20,6 +20,29 @@ export function takeSignals(): void {
   for (const signal of END_SIGNALS) process.off(signal, exit);
 }
 
+/**
+ * Lets a first signal of END_SIGNALS only abort `signal`, so that the caller can end its work. `end` then ends the
+ * command. A second signal ends it at once.
+ */
+export function interruptible(): { readonly signal: AbortSignal; readonly end: () => void } {
+  const controller = new AbortController();
+  let sent: EndSignal | undefined;
+  const stop = (signal: EndSignal) => {
+    sent = signal;
+    for (const name of END_SIGNALS) process.off(name, stop);
+    endAtSignals();
+    controller.abort();
+  };
+  takeSignals();
+  for (const name of END_SIGNALS) process.on(name, stop);
+  return {
+    signal: controller.signal,
+    end() {
+      if (sent !== undefined) exit(sent);
+    },
+  };
+}
+
 let reads = 0;
 
 /**

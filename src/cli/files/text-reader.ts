@@ -44,9 +44,12 @@ async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
   throw new Fault('invalid_data', `${flag}: the text is longer than ${MAX_MIB} MiB`);
 }
 
-/** Decodes UTF-8 without a byte order mark: editors write one, but JSON allows none (RFC 8259 §8.1). Throws `usage`. */
+/** Decodes UTF-8 without a byte order mark: editors write one, but JSON allows none (RFC 8259 §8.1). Throws `invalid_data`. */
 export function decodeText(flag: string, bytes: Uint8Array): string {
   const text = decodeUtf8(bytes);
-  if (text === undefined) throw new Fault('usage', `${flag}: the text is not UTF-8`);
+  if (text === undefined)
+    throw new Fault('invalid_data', `${flag}: the text is not UTF-8`, {
+      hint: 'convert it with iconv, or encode bytes in base64',
+    });
   return text.replace(/^\uFEFF/, '');
 }

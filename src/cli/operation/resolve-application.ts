@@ -70,13 +70,14 @@ export function mayNameApplication(call: Call): boolean {
 
 /**
  * Resolves to the call with the ids of applications instead of their names. Rejects with `RefusedReply` for a denied
- * lookup, with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
+ * lookup, with the fault `not_found` for an unknown name, and with `usage` for an ambiguous or empty name.
  */
 export async function resolveApplication(client: Client, call: Call): Promise<Call> {
   let resolved = call;
   for (const place of PLACES) {
     const name = nameAt(place, call);
     if (name === undefined) continue;
+    if (name === '') throw new Fault('usage', 'the id or name of an application must not be empty');
     const isOpen = place.isOpen?.(call) ?? false;
     try {
       const found = await findByName(client, call.apiKey, name);

@@ -48,7 +48,8 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const input = await complete(id, row, typed);
     try {
       const calls = await lookUpNames(line, await assembleCalls(id, input));
-      for (const call of calls) await showRequest(call, shown, line);
+      const { withoutRepeats } = await import('./call-each.ts');
+      for (const call of withoutRepeats(calls)) await showRequest(call, shown, line);
       return 0;
     } catch (error) {
       return reportFailure(error, line.env, memberNamer(id, input));
@@ -181,7 +182,7 @@ async function lookUpNames(line: OperationLine, calls: readonly Call[]): Promise
 /** Resolves to the calls of a command line: one for each value of a repeated argument, else one. */
 async function assembleCalls(id: OperationId, input: CommandInput): Promise<readonly Call[]> {
   const { several }: Operation['cli'] = OPERATIONS[id].cli;
-  const inputs = several ? input.arguments.map((value) => ({ ...input, arguments: [value] })) : [input];
+  const inputs = several ? [...new Set(input.arguments)].map((value) => ({ ...input, arguments: [value] })) : [input];
   const read = createTextReader();
   const calls: Call[] = [];
   for (const one of inputs) calls.push(await assembleCall(id, one, read));

@@ -142,8 +142,8 @@ function chooseWidths(
  * key is last, after an empty line.
  */
 function detailsOf(body: Json, view: ResultView): readonly Line[] {
-  const others =
-    isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
+  const isOther = (name: string) => !view.columns.some((column) => parsePath(column)[0] === name);
+  const others = isJsonObject(body) && view.rest ? memberNames(body).filter(isOther) : [];
   const names = [...view.columns, ...others];
   const ordered = [...names.filter((name) => !KEY_PATHS.has(name)), ...names.filter((name) => KEY_PATHS.has(name))];
   return ordered.flatMap((column) => {

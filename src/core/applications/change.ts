@@ -1,4 +1,5 @@
 import type { Application } from '../../contract/application.ts';
+import type { BodyOf } from '../../contract/operations.ts';
 import type { ApplicationType, Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
 import type { EndedApplications, Removal } from '../application-ports.ts';
@@ -12,18 +13,8 @@ import { removeWith } from './removal.ts';
 
 /** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, context) => {
-  const { name, permissions = [] } = body;
-  // A reply lists the permissions of an application that has only rules: `[]` (§4.2, decisions §6).
-  if (
-    body.permissions?.length === 0 &&
-    (body.id === undefined || body.rules === undefined || body.rules.length === 0)
-  ) {
-    throw invalid('permissions', 'must not be empty; omit it when rules grant the permissions');
-  }
-  const rules = normalizeRules(body.rules ?? []);
-  // Check the members before the application is read, so that invalid members give a 400 (decisions §1, order of
-  // checks).
-  checkTypeless({ permissions, rules });
+  const { name } = body;
+  const { permissions, rules } = checkUpdate(body);
   return replace(params.id, caller, context, (found) => {
     const { record, details } = found;
     const { type } = record;
@@ -37,6 +28,24 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
     return { record, details: { name, permissions, rules, can_create_expiring_applications, keys_from } };
   });
 };
+
+/**
+ * Returns the rights of an update. Throws `invalid_request` for members that are wrong for every application, before one
+ * is read (decisions §1, order of checks).
+ */
+export function checkUpdate(body: BodyOf<'updateApplication'>) {
+  const { permissions = [] } = body;
+  // A reply lists the permissions of an application that has only rules: `[]` (§4.2, decisions §6).
+  if (
+    body.permissions?.length === 0 &&
+    (body.id === undefined || body.rules === undefined || body.rules.length === 0)
+  ) {
+    throw invalid('permissions', 'must not be empty; omit it when rules grant the permissions');
+  }
+  const rules = normalizeRules(body.rules ?? []);
+  checkTypeless({ permissions, rules });
+  return { permissions, rules };
+}
 
 /** Returns the flag to store. Clients send `false` for every type; the vault stores it for private ones only. */
 function flagFor(type: ApplicationType, flag: boolean | undefined): boolean | undefined {

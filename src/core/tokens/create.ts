@@ -7,13 +7,13 @@ import { budgetFor, type WorkBudget } from '../expressions/limits.ts';
 import type { Caller, Context, Handler, ReplyBody } from '../handler.ts';
 import type { InsertTokenOutcome, NewToken } from '../insert-ports.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
-import type { TokenIndexes, TokenRecord } from '../ports.ts';
+import type { Instant, Random, TokenIndexes, TokenRecord } from '../ports.ts';
 import { invalid, Problem, throwIf } from '../problem.ts';
 import { type Steps, settled } from '../steps.ts';
 import { monthOf } from './activity.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
-import { checkSyntax, deriveNow, naming } from './derive.ts';
+import { checkSyntax, deriveNow, evaluateDefinition, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { checkDefinitionSize } from './patched-expressions.ts';
@@ -97,25 +97,11 @@ export function prepareToken(
   visibleAs = containerVisibility(caller.grants),
 ) {
   const { tenant, application, work: call } = caller;
-  const { keyring } = tenant;
-  checkData(body.type, body.data);
-  const dataText = printData(body.data);
-  const work = budgetFor(dataText, call.steps);
   const now = context.clock.now();
-  const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
-  const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
-  // Use the type's defaults for members that the request omits (decisions §3).
-  const definition = {
-    mask: body.mask === undefined ? defaults.mask : body.mask,
-    search_indexes: body.search_indexes ?? defaults.search_indexes,
-    fingerprint_expression: body.fingerprint_expression ?? DEFAULT_FINGERPRINT,
-    without_result: body.without_result,
-  };
-  const { type, data, metadata } = body;
-  if (body.mask !== undefined) checkDefinitionSize(body, definition, metadata);
-  if (body.without_result !== undefined) checkSyntax(body);
-  const containers = normalizeContainers(body.containers ?? [defaults.container]);
-  const token = { type, data, dataText, containers, metadata, expires_at: expiry?.text, definition };
+  const { token, expiry } = readNewToken(body, now);
+  const { type, containers } = token;
+  const { keyring } = tenant;
+  const work = budgetFor(token.dataText, call.steps);
   const { contents, indexes, foundBy } = deriveNow(keyring, token, { budget: work });
 
   function seal(id: string) {
@@ -141,8 +127,37 @@ export function prepareToken(
   return { seal, indexes, foundBy, ids: idsOf(body, context, work), deduplicate: isDeduplicated(body, caller) };
 }
 
+/** Returns the token of a request, before anything is derived from it. Throws `invalid_request`. */
+function readNewToken(body: CreateToken, now: Instant) {
+  checkData(body.type, body.data);
+  const dataText = printData(body.data);
+  const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
+  const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
+  // Use the type's defaults for members that the request omits (decisions §3).
+  const definition = {
+    mask: body.mask === undefined ? defaults.mask : body.mask,
+    search_indexes: body.search_indexes ?? defaults.search_indexes,
+    fingerprint_expression: body.fingerprint_expression ?? DEFAULT_FINGERPRINT,
+    without_result: body.without_result,
+  };
+  const { type, data, metadata } = body;
+  if (body.mask !== undefined) checkDefinitionSize(body, definition, metadata);
+  if (body.without_result !== undefined) checkSyntax(body);
+  const containers = normalizeContainers(body.containers ?? [defaults.container]);
+  return { token: { type, data, dataText, containers, metadata, expires_at: expiry?.text, definition }, expiry };
+}
+
+/** Checks a request as far as possible without a vault. Rejects with `invalid_request`. */
+export async function checkNewToken(body: CreateToken, now: Instant, random: Random): Promise<void> {
+  await loadFiltersOf(body);
+  const { token } = readNewToken(body, now);
+  const budget = budgetFor(token.dataText);
+  evaluateDefinition(token, { budget });
+  idsOf(body, { random }, budget).next();
+}
+
 /** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */
-function* idsOf({ id, data }: CreateToken, context: Context, work: WorkBudget): Generator<string> {
+function* idsOf({ id, data }: CreateToken, context: Pick<Context, 'random'>, work: WorkBudget): Generator<string> {
   if (id?.includes('{{') !== true) {
     yield id === undefined ? context.random.timeOrderedId() : checkedId(id);
     return;

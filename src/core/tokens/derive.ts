@@ -57,12 +57,43 @@ export async function derive(keyring: TenantKeyring, token: UnderivedToken, opti
  * a failing expression (decisions §4). Expressions of `without_result` are not evaluated: they have no result, and a
  * fingerprint expression among them is replaced by the default.
  */
-export function deriveNow(
-  keyring: TenantKeyring,
-  token: UnderivedToken,
+export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, options: DeriveOptions = {}) {
+  const { type, data, dataText, containers, metadata, expires_at, definition } = token;
+  const { search_indexes = [] } = definition;
+  const { values, failed } = evaluateDefinition(token, options);
+  const masked = values.get('mask');
+  const search_values = search_indexes.flatMap(
+    (_, index) => (values.get(searchPath(index)) as string | undefined) ?? [],
+  );
+  const result = values.get('fingerprint_expression') as string | undefined;
+  const source = result === undefined ? 'data' : 'expression';
+  // The JSON text of a primitive is canonical.
+  const text = result ?? (typeof data === 'object' ? canonicalJson(data) : dataText);
+  const fingerprint = keyring.fingerprint(type, source, text);
+  const searched = searchIndexes(keyring, search_values);
+  return {
+    contents: {
+      data: dataText,
+      masked: masked === undefined ? undefined : stringifyJson(masked),
+      details: { containers, metadata, fingerprint, expires_at, searched: joinNames(searched) },
+      definition: withoutResult(definition, failed),
+    },
+    indexes: {
+      fingerprint: keyring.blindIndex('fingerprint', fingerprint),
+      containers: containerIndexes(keyring, containers),
+      others: [...metadataIndexes(keyring, metadata), ...searched],
+      former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, source, text))),
+    },
+    /** The unencrypted texts behind the fingerprint and the search indexes. */
+    foundBy: { fingerprinted: text, search_values },
+  };
+}
+
+/** Returns the results of a token's expressions by path, and the paths of those without a result. Throws as `deriveNow`. */
+export function evaluateDefinition(
+  { data, dataText, metadata, definition }: Pick<UnderivedToken, 'data' | 'dataText' | 'metadata' | 'definition'>,
   { patched, work: call, budget: shared }: DeriveOptions = {},
 ) {
-  const { type, data, dataText, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression, without_result = [] } = definition;
 
   // All expressions share one budget, because each evaluation blocks other calls and a token may have a dozen
@@ -93,33 +124,7 @@ export function deriveNow(
       },
     ]);
   }
-  const { values, failed } = evaluateAll(evaluations, without_result, patched);
-  const masked = values.get('mask');
-  const search_values = search_indexes.flatMap(
-    (_, index) => (values.get(searchPath(index)) as string | undefined) ?? [],
-  );
-  const result = values.get('fingerprint_expression') as string | undefined;
-  const source = result === undefined ? 'data' : 'expression';
-  // The JSON text of a primitive is canonical.
-  const text = result ?? (typeof data === 'object' ? canonicalJson(data) : dataText);
-  const fingerprint = keyring.fingerprint(type, source, text);
-  const searched = searchIndexes(keyring, search_values);
-  return {
-    contents: {
-      data: dataText,
-      masked: masked === undefined ? undefined : stringifyJson(masked),
-      details: { containers, metadata, fingerprint, expires_at, searched: joinNames(searched) },
-      definition: withoutResult(definition, failed),
-    },
-    indexes: {
-      fingerprint: keyring.blindIndex('fingerprint', fingerprint),
-      containers: containerIndexes(keyring, containers),
-      others: [...metadataIndexes(keyring, metadata), ...searched],
-      former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, source, text))),
-    },
-    /** The unencrypted texts behind the fingerprint and the search indexes. */
-    foundBy: { fingerprinted: text, search_values },
-  };
+  return evaluateAll(evaluations, without_result, patched);
 }
 
 type Evaluation = readonly [path: string, evaluate: () => Json | undefined];

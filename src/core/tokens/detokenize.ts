@@ -37,14 +37,23 @@ export const detokenize: Handler<'detokenize'> = async (request, caller, context
 };
 
 async function fillBody(body: Json, caller: Caller, context: Context): Promise<JsonText> {
-  await loadFilters(body);
-  const templates = await findTemplates(body, caller.work);
-  const references = byId(templates);
-  if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
+  const { templates, references } = await findReferences(body, caller.work);
   await fill(references, caller, context);
   const texts = templates.values();
   const reply = mapJson(body, (value) => (isTemplate(value) ? textOf(texts.next().value) : undefined));
   return printBatch(reply, context.limits);
+}
+
+/**
+ * Resolves to the texts with expressions in the body, and their references by token. Rejects with `invalid_request` for
+ * expressions that fail for all tokens, and for too many tokens.
+ */
+export async function findReferences(body: Json, work?: Work) {
+  await loadFilters(body);
+  const templates = await findTemplates(body, work);
+  const references = byId(templates);
+  if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
+  return { templates, references };
 }
 
 function byId(templates: readonly Template[]): ReadonlyMap<string, readonly Reference[]> {
@@ -62,11 +71,7 @@ function isTemplate(value: Json): value is string {
   return typeof value === 'string' && value.includes('{{');
 }
 
-/**
- * Resolves to the texts with expressions in the body. Rejects with `invalid_request` for expressions that fail for all
- * tokens.
- */
-async function findTemplates(body: Json, work: Work): Promise<readonly Template[]> {
+async function findTemplates(body: Json, work: Work | undefined): Promise<readonly Template[]> {
   const texts: { readonly path: string; readonly text: string }[] = [];
   mapJson(body, (value, path) => {
     if (!isTemplate(value)) return undefined;
@@ -82,7 +87,7 @@ async function findTemplates(body: Json, work: Work): Promise<readonly Template[
     try {
       for (let next = naming(path, () => rest.next()); !next.done; next = naming(path, () => rest.next())) {
         parsed.push(next.value);
-        const slice = work.next();
+        const slice = work?.next();
         if (slice !== undefined) await slice;
       }
       const isWhole = parsed.length === 1;

@@ -58,10 +58,11 @@ const filtered = (filters: TokenFilters & Pick<ListTokensQuery, 'transform'>): A
 };
 
 const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): Asked => {
-  return { query: parsed(query), isSearch: true, transform };
+  return { query: parseSearch(query), isSearch: true, transform };
 };
 
-function parsed(query: string): Query {
+/** Returns a search query. Throws `invalid_request`. */
+export function parseSearch(query: string): Query {
   try {
     return parseQuery(query);
   } catch (error) {

@@ -81,7 +81,7 @@ async function insertAll(body: Json, members: readonly Member[], caller: Caller,
  * Returns the token requests in a body. Throws `invalid_request` for values that are not requests, for empty arrays and
  * objects, and for too many requests.
  */
-function findRequests(body: Json): readonly TokenRequest[] {
+export function findRequests(body: Json): readonly TokenRequest[] {
   const requests: TokenRequest[] = [];
   const wrong = createErrors('invalid_request');
   mapJson(body, (value, path) => {

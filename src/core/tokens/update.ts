@@ -49,14 +49,14 @@ const MAX_METADATA = 50;
  * members.
  */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, context) => {
-  checkAlone(body, context.clock.now());
+  checkPatch(body, context.clock.now());
   return untilSwapped(() => attempt(id, body, caller, context, isDeduplicated(body, caller)));
 };
 
 /**
  * Throws 400 for members that are invalid for every token, before the token is read (decisions §1, order of checks).
  */
-function checkAlone(body: UpdateToken, now: Instant): void {
+export function checkPatch(body: UpdateToken, now: Instant): void {
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
   // A merge patch of `null` would replace the data, and no type accepts `null` (decisions §3).
   if (body.data === null) throw invalid('data', 'must not be null');

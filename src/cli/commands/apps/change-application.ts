@@ -7,7 +7,7 @@ import { Fault } from '../../../core/fault.ts';
 import { memberNames } from '../../../core/json/kind.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
-import { bodyOfFlags, type CommandInput } from '../../derive/assemble-call.ts';
+import { bodyOfFlags, type CommandInput, pathParams } from '../../derive/assemble-call.ts';
 import { memberFlags } from '../../derive/member-flags.ts';
 import { memberNamer, type NameMember } from '../../derive/name-member.ts';
 import { defineMembers } from '../../derive/operation-command.ts';
@@ -94,14 +94,10 @@ export const defineAppsRevoke = defineChange({
       .map((rule) => asObject(rule) ?? {})
       .filter(({ priority }) => !removed.includes(Number(priority)))
       .map((rule) => ({ ...rule, permissions: listOf(rule, 'permissions').filter(isKept) }));
-    const kept = {
+    return {
       permissions: listOf(before, 'permissions').filter(isKept),
       rules: left.filter((rule) => rule.permissions.length > 0),
     };
-    if (kept.permissions.length > 0 || kept.rules.length > 0) return kept;
-    throw new Fault('invalid_data', 'the application would have no permission left', {
-      hint: 'delete it with `vault apps delete`, or its keys with `vault apps keys delete`',
-    });
   },
 });
 
@@ -152,6 +148,7 @@ async function changeApplication(
   typed: Line,
 ): Promise<ExitCode> {
   const line = await withProfile(typed);
+  const params = pathParams(UPDATE, input.arguments);
   const print = createPrinter(line, viewOf(UPDATE));
   const target = chooseTarget(line);
   const apiKey = await readApiKey(line);
@@ -166,7 +163,7 @@ async function changeApplication(
     editor === undefined ? objectOf(await bodyOfFlags(row, bodyFlags, input, createTextReader())) : undefined;
   const client = await openTarget(target, line, 'many');
   try {
-    const read: Call = { operation: 'getApplication', apiKey, params: { id: input.arguments[0] ?? '' }, query: [] };
+    const read: Call = { operation: 'getApplication', apiKey, params, query: [] };
     const named = await resolveApplication(client, read);
     for (let attempt = 1; ; attempt += 1) {
       const found = accepted(await client.call(named));
@@ -178,6 +175,7 @@ async function changeApplication(
         await print(found.bodyText ?? '');
         return 0;
       }
+      requireRights({ ...before, ...changed } as JsonObject);
       const { created_at, created_by } = before;
       const bodyText = stringifyJson({
         modified_at: created_at,
@@ -236,6 +234,16 @@ async function editMembers(editor: string, row: Operation, before: JsonObject): 
   if (edited === undefined) return {};
   const all = new Set([...names, ...memberNames(edited)]);
   return Object.fromEntries([...all].map((member) => [member, edited[member]])) as JsonObject;
+}
+
+/** Throws the fault `invalid_data` for an application without permissions and rules. */
+function requireRights(application: JsonObject): void {
+  const { permissions = [], rules = [] } = application;
+  // The vault reports a value that is no list.
+  if (![permissions, rules].every((list) => Array.isArray(list) && list.length === 0)) return;
+  throw new Fault('invalid_data', 'the application would have no permission left', {
+    hint: 'delete it with `vault apps delete`, or its keys with `vault apps keys delete`',
+  });
 }
 
 function isEqual(a: Json | undefined, b: Json | undefined): boolean {

@@ -51,7 +51,7 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
     const name = file === '-' ? '<stdin>' : file;
     const text = await readText(name, file === '-' ? '-' : `@${file}`).catch((error: unknown) => {
       throw error instanceof Fault
-        ? new Fault('usage', error.message.replace(`${name}: the file after @`, name), { cause: error })
+        ? new Fault(error.code, error.message.replace(`${name}: the file after @`, name), { cause: error })
         : error;
     });
     texts.push(await readSeedFile(name, text));

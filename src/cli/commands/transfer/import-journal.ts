@@ -56,12 +56,15 @@ export async function openJournal(path: string) {
     },
 
     /**
-     * Records that the first `rows` of the remaining rows are finished, of which `more` were rejected. No other row may
-     * be in progress.
+     * Returns a function that records that the rows read so far, the first `rows` of the remaining ones, are finished,
+     * of which `more` were rejected.
      */
-    async note(rows: number, more: number): Promise<void> {
-      state = { ...state, rows: done + rows, refused: refused + more, sha256: digestOf(hash) };
-      await write(state);
+    mark(rows: number): (more: number) => Promise<void> {
+      const sha256 = digestOf(hash);
+      return async (more) => {
+        state = { ...state, rows: done + rows, refused: refused + more, sha256 };
+        await write(state);
+      };
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Client } from '../../../contract/call.ts';
-import type { ImportRow } from './import-row.ts';
+import { factsOf, type ImportRow } from './import-row.ts';
 import { type RowAnswer, type RowError, rowSender } from './send-row.ts';
 
 /** The maximum numbers of rows and characters in one call. The API accepts larger bodies. */
@@ -36,8 +36,10 @@ export interface ImportOptions {
   /** Called for each rejected row, one at a time, in the order of the rows. */
   readonly refused: (error: RowError) => Promise<void>;
   readonly progress: (counts: Readonly<ImportCounts>) => void;
-  /** Called from time to time with the numbers of finished and rejected rows, while no row is in progress. */
-  readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
+  /** Returns a function that notes the rows read so far as finished, of which `failed` were rejected. */
+  readonly mark?: ((read: number) => (failed: number) => Promise<void>) | undefined;
+  /** Stops the import after the rows in progress. Its reason becomes `stoppedBy`. */
+  readonly signal?: AbortSignal;
   /** Whether to read all rows after a failure, to count them. Do not set it for a stream that may never end. */
   readonly countsRemaining?: boolean;
 }
@@ -47,14 +49,14 @@ const CHECKPOINT_EVERY = 2_000;
 /**
  * Creates a token for each row, many in one call, and keeps only the rows in progress in memory. Skips a row whose id
  * belongs to a token with the same contents, so that a second run completes a killed one. Checks the key's permission
- * before the first row. Resolves when no row is in progress, also after a failure, which `stoppedBy` contains.
+ * before the first row. Resolves when no row is in progress, also after a failure, which `stoppedBy` contains. Of rows with
+ * the same id the first one is created.
  */
 export async function importRows(rows: AsyncIterable<ImportRow>, options: ImportOptions): Promise<ImportEnding> {
-  const { progress, checkpoint } = options;
+  const { progress, mark, signal, countsRemaining = false } = options;
   const counts: ImportCounts = { created: 0, skipped: 0, failed: 0 };
   const sender = rowSender(options.client, options.apiKey);
   let failure: { readonly thrown: unknown } | undefined;
-  let [read, noted] = [0, 0];
   const fail = (thrown: unknown) => {
     failure ??= { thrown };
   };
@@ -71,38 +73,69 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
     return answers;
   }
 
-  /** The batches without an answer, in order. */
-  const sent: Promise<readonly RowAnswer[]>[] = [];
+  /** The batches without an answer, in order, with their ids and what notes the rows up to their end. */
+  const sent: {
+    readonly size: number;
+    readonly ids: ReadonlySet<string>;
+    readonly answers: Promise<readonly RowAnswer[]>;
+    readonly note: ((failed: number) => Promise<void>) | undefined;
+  }[] = [];
+  let [read, finished, failed, noted] = [0, 0, 0, 0];
+  let isWhole = true;
+  let note: (() => Promise<void>) | undefined;
+
   /** Waits until at most `most` batches have no answer. Reports the rejected rows of the others. */
   async function settle(most: number): Promise<void> {
     while (sent.length > most) {
-      for (const answer of (await sent.shift()) ?? []) {
-        if (typeof answer === 'object') await options.refused(answer).catch(fail);
+      const first = sent.shift();
+      const answers = (await first?.answers) ?? [];
+      // Only rows without a gap before them are finished for a later run.
+      isWhole &&= Object.keys(answers).length === first?.size;
+      for (const answer of answers) {
+        if (typeof answer !== 'object') continue;
+        failed += 1;
+        await options.refused(answer).catch((error: unknown) => {
+          isWhole = false;
+          fail(error);
+        });
       }
+      if (!isWhole) continue;
+      finished += answers.length;
+      const failedNow = failed;
+      note = async () => first?.note?.(failedNow);
     }
+    if (finished < noted + CHECKPOINT_EVERY) return;
+    noted = finished;
+    await note?.().catch(fail);
   }
 
-  const countsRemaining = options.countsRemaining ?? false;
   let remaining: number | undefined = countsRemaining ? 0 : undefined;
   let isInputFault = false;
+  const aborted = new Promise<{ readonly done: true }>((resolve) => {
+    const stop = () => {
+      fail(signal?.reason);
+      remaining = undefined;
+      resolve({ done: true });
+    };
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop);
+  });
   await sender.requireCreate().catch(fail);
   try {
-    if (failure === undefined || countsRemaining) {
-      for await (const batch of batchesOf(rows)) {
-        if (failure !== undefined) {
-          remaining = (remaining ?? 0) + batch.length;
-          continue;
-        }
-        read += batch.length;
-        sent.push(send(batch));
-        await settle(PARALLEL - 1);
-        if (checkpoint !== undefined && read >= noted + CHECKPOINT_EVERY) {
-          noted = read;
-          await settle(0);
-          if (failure === undefined) await checkpoint(read, counts.failed).catch(fail);
-        }
-        if (failure !== undefined && !countsRemaining) break;
+    const batches = batchesOf(rows);
+    while (failure === undefined || countsRemaining) {
+      const next = await Promise.race([batches.next(), aborted]);
+      if (next.done === true) break;
+      const batch = next.value;
+      if (failure !== undefined) {
+        remaining = (remaining ?? 0) + batch.length;
+        continue;
       }
+      read += batch.length;
+      const ids = new Set(batch.flatMap(({ body }) => factsOf(body).id ?? []));
+      if (sent.some((earlier) => [...ids].some((id) => earlier.ids.has(id)))) await settle(0);
+      sent.push({ size: batch.length, ids, answers: send(batch), note: mark?.(read) });
+      await settle(PARALLEL - 1);
     }
   } catch (error) {
     remaining = undefined;
@@ -110,7 +143,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
     fail(error);
   }
   await settle(0);
-  if (failure === undefined) await checkpoint?.(read, counts.failed).catch(fail);
+  await note?.().catch(fail);
   const unanswered = read - counts.created - counts.skipped - counts.failed;
   return { counts, unanswered, remaining, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
 }

@@ -1,7 +1,7 @@
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential/read-credential.ts';
-import { isSignalExit } from '../../exit/interrupt.ts';
+import { interruptible, isSignalExit } from '../../exit/interrupt.ts';
 import { report } from '../../exit/report-failure.ts';
 import { filePath } from '../../files/output-path.ts';
 import { FLAGS, type FlagValues, flag, oneShot, readFlags, VAULT_FLAGS } from '../../flags/global-flags.ts';
@@ -99,6 +99,7 @@ export const defineImport = subcommand<CsvFlags>({
       if (isSignalExit(code)) reportInterrupt(soFar, journalPath);
     };
     process.on('exit', atExit);
+    const interruption = interruptible();
     const rows = toRows(input);
     try {
       const ending = await importRows(journal?.remaining(rows) ?? rows, {
@@ -108,7 +109,8 @@ export const defineImport = subcommand<CsvFlags>({
           soFar = counts;
           progress.show(input.bytesRead(), Math.max(input.size ?? 0, input.bytesRead(), 1));
         },
-        checkpoint: journal && ((done, failed) => journal.note(done, failed)),
+        mark: journal?.mark,
+        signal: interruption.signal,
         countsRemaining: path !== '-',
         async refused(error) {
           await errors?.add(error);
@@ -116,6 +118,7 @@ export const defineImport = subcommand<CsvFlags>({
           if (errors === undefined && reported <= MAX_REPORTED) report(`line ${error.line}: ${rowReason(error)}`);
         },
       });
+      interruption.end();
       progress.end();
       const before = journal?.refused ?? 0;
       const exitCode = reportEnding(ending, before, errorPath, journalPath, line.env);

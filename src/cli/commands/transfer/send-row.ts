@@ -112,8 +112,11 @@ export function rowSender(client: Client, apiKey: string) {
       const reply = whole.length > 1 ? await untilFree(client, calls.createAll(whole)) : undefined;
       if (reply && reply.status !== 201 && !ROW_STATUSES.has(reply.status)) throw new RefusedReply(reply);
       const created = new Set(reply?.status === 201 ? whole : []);
-      for (let at = 0; at < rows.length; at += SINGLY_AT_ONCE) {
-        const sent = rows.slice(at, at + SINGLY_AT_ONCE).map(async (row, index) => {
+      const ids = rows.flatMap(({ body }) => factsOf(body).id ?? []);
+      // Rows with the same id are sent in order, so that the first one wins.
+      const atOnce = new Set(ids).size < ids.length ? 1 : SINGLY_AT_ONCE;
+      for (let at = 0; at < rows.length; at += atOnce) {
+        const sent = rows.slice(at, at + atOnce).map(async (row, index) => {
           answered(at + index, created.has(row) ? 'created' : await send(row));
         });
         const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
