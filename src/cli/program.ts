@@ -128,7 +128,7 @@ export function arrangeWords(argv: readonly string[]): readonly string[] {
     at += Math.max(1, length);
     if (length > 0) flags.push(...argv.slice(at - length, at));
     else if (word === 'help') isHelp = true;
-    else {
+    else if (word !== '--') {
       const noun: string | undefined = nounOf(word, nouns);
       words.push(word);
       path.push(noun ?? word);

@@ -38,7 +38,7 @@ it.each([
   ['-qo json tokens list', 'tokens list -qo json'],
   ['tokens -yo csv list', 'tokens list -yo csv'],
   ['-qx tokens list', '-qx tokens list'],
-  ['-q -- tokens list', '-q -- tokens list'],
+  ['-q -- tokens list', 'tokens list -q'],
   ['--quiet=true tokens list', '--quiet=true tokens list'],
   ['--url x', '--url x'],
   ['--version', '--version'],
