@@ -429,7 +429,7 @@ describe('after a prune', () => {
     await prune(vault, 'second');
     await prune(other, 'first');
     const file = archiveIn(vault, 'first');
-    const check = () => withAdmin(vault.file, (admin) => admin.verifyArchive(file));
+    const check = () => withAdmin(vault.file, (admin) => admin.verifyArchive(file, archiveIn(vault, 'second')));
     expect(await check()).toMatchObject({ ok: true });
     const text = readFileSync(file.path, 'utf8');
     const lines = text.split(/(?<=\n)/);
