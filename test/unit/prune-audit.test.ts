@@ -110,6 +110,22 @@ describe('a prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
+  it('passes over entries of a clock that was ahead, if an older one follows', async () => {
+    const vault = await fileVault(2);
+    const ahead = () =>
+      withClock(vault, 1000 * 24 * 60 * MINUTE, (opened) =>
+        callVault(opened, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'ahead' } }),
+      );
+    await ahead();
+    await change(vault, 'token-1', 'in time');
+    const old = (await sequences(vault.file)).length;
+    await ahead();
+    const { archive } = await prune(vault, 'old');
+    expect(archive?.through.sequence).toBe(old);
+    expect((await prune(vault, 'none', Date.now() - MINUTE)).archive).toBeUndefined();
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
   it('leaves a commit whose rows are partly old enough', async () => {
     const vault = await fileVault(2);
     const rows = (await sequences(vault.file)).length;
@@ -606,6 +622,14 @@ describe('the sweeper of a daemon', () => {
     expect(await turn(11 * DAY)).toMatchObject([expect.stringMatching(/^moved \d+ audit entries/)]);
     expect(archives()).toHaveLength(2);
     expect(await withAdmin(vault.file, (admin) => admin.verifyAudit())).toMatchObject({ ok: true });
+  });
+
+  it('moves entries behind one of a clock that was ahead', async () => {
+    const { vault, opened, turn } = await sweeping();
+    await turn(-2000 * DAY);
+    await callVault(opened, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'behind' } });
+    expect(await turn(10.9 * DAY)).toEqual([]);
+    expect(await turn(0.2 * DAY)).toMatchObject([expect.stringMatching(/^moved \d+ audit entries/)]);
   });
 
   it('uses the archive of an interrupted prune', async () => {

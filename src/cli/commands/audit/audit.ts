@@ -89,7 +89,9 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
     await confirm();
     const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
     if (archive !== undefined) return { archive: path, entries: archive.entries, removed, sha256: archive.digest };
-    report(`no entry is older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`);
+    report(
+      `the first write of the audit is not older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`,
+    );
     return { entries: 0, removed };
   },
 });
