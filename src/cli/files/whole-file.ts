@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, rm } from 'node:fs/promises';
 import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
 import { isBytes } from '../../core/is-bytes.ts';
 import { atExit } from '../../paths/at-exit.ts';
+import { createFile } from '../../paths/create-file.ts';
 import { assertOwnName } from '../../paths/own-name.ts';
 import { type Placement, putInPlace } from '../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../paths/replaceable.ts';
@@ -98,7 +99,7 @@ async function openDraft(flag: string, path: string, placement: Placement) {
   // A signal may end the process before `open` has resolved.
   /** Keeps the file when the process exits. */
   const keep = atExit(() => rmSync(temporary, { force: true }));
-  const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
+  const handle = await createFile(temporary).catch((error: unknown) => {
     keep();
     return fail(error);
   });
