@@ -116,7 +116,7 @@ function writeHelp(text: string): void {
 /**
  * Returns a command line as the parser takes it. Moves global flags before and between the words of a command behind
  * them, because the command parses them. Returns `tokens create --help` for `help tokens create` and `tokens help
- * create`, without these flags; leaves out words after an unknown word, so that the parser reports that word.
+ * create`, without flags and arguments; leaves out words after an unknown word, so that the parser reports that word.
  */
 export function arrangeWords(argv: readonly string[]): readonly string[] {
   const [flags, words, path]: [string[], string[], string[]] = [[], [], []];
@@ -128,7 +128,7 @@ export function arrangeWords(argv: readonly string[]): readonly string[] {
     at += Math.max(1, length);
     if (length > 0) flags.push(...argv.slice(at - length, at));
     else if (word === 'help') isHelp = true;
-    else {
+    else if (word !== '--') {
       const noun: string | undefined = nounOf(word, nouns);
       words.push(word);
       path.push(noun ?? word);
@@ -140,7 +140,7 @@ export function arrangeWords(argv: readonly string[]): readonly string[] {
   if (isHelp) {
     const [topic = ''] = words;
     if (words.length === 1 && HELP_TOPICS.includes(topic)) return [TOPIC_COMMAND, topic];
-    return isCommand || nouns !== undefined || words.at(-1) === '' ? [...words, ...behind, '--help'] : words;
+    return isCommand || nouns !== undefined || words.at(-1) === '' ? [...words, '--help'] : words;
   }
   if (flags.length === 0) return argv;
   // The flags of an unknown command come first, so that the error names the word.

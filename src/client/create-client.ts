@@ -6,6 +6,7 @@ import { type MemberErrors, memberLines } from '../core/problem.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import type { VaultClient } from './api.generated.ts';
 import type { ApplicationKeyWithText, ApplicationWithKey, CallOptions } from './api-types.ts';
+import { checkNames } from './check-options.ts';
 import { checkRequest, isSignal, pairsOf } from './check-request.ts';
 import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';
@@ -90,6 +91,9 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
   },
 });
 
+/** The options of a client that do not depend on its transport. */
+export const OPTIONS_OF_EACH = ['apiKey', 'timeout', 'signal'] as const satisfies readonly (keyof ClientOptions)[];
+
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** The maximum delay of a timer. A longer one would end at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -106,15 +110,18 @@ const globalFetch: Fetch = (url, init) => {
 /**
  * Creates a client of the API for programs. The client needs nothing but `fetch` and runs in Node and in browsers.
  * Numbers in results are doubles: `9007199254740993` and `1.10` in `data` lose their text, as with any `JSON.parse`.
- * Keep such values in strings. Throws a `TypeError` for a missing or invalid option and for a URL that `fetch` does not
- * support or that has a query or a fragment.
+ * Keep such values in strings. Throws a `TypeError` for an unknown, missing or invalid option, and for a URL that `fetch` does not
+ * support or that has credentials, a query or a fragment.
  */
 export function createClient(options: ClientOptions): VaultClient {
   if (typeof options?.url !== 'string') throw new TypeError('createClient: url must be a string');
+  checkNames('createClient', ['url', 'headerPrefix', 'fetch', ...OPTIONS_OF_EACH], options);
   const base = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
     throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that supports it');
   }
+  // fetch would reject each call, with the password in its message.
+  if (/^[^/]*\/\/[^/]*@/.test(base)) throw new TypeError('url must have no user name and no password');
   // A path that is appended to a query or a fragment never reaches the daemon.
   if (/[?#]/.test(base)) throw new TypeError('url must have no query and no fragment');
   const prefix = options.headerPrefix ?? 'SVC';

@@ -10,6 +10,8 @@ import type { Operation } from './operations.ts';
 import { APPLICATION_TYPES, type ApplicationType, PERMISSION_NAME } from './permissions.ts';
 import { ENTITY_ID, object } from './schema.ts';
 
+const NEEDS_READER = 'use the API key of a management application with application:read';
+
 /** The path parameters of an operation on one application. */
 export const APPLICATION_PARAMS = object(['id'], { id: { ...ENTITY_ID, description: 'The id of the application.' } });
 
@@ -60,6 +62,7 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
       byName: 'filter',
+      hints: { permission_missing: NEEDS_READER },
       examples: [
         'vault apps list --all -o table',
         'vault apps list --name backend',
@@ -79,7 +82,9 @@ export const APPLICATION_OPERATIONS = {
     cli: {
       command: ['apps', 'whoami'],
       columns: APPLICATION_COLUMNS,
-      hints: { permission_missing: 'run `vault apps explain --token ID` to see what this key may do with a token' },
+      hints: {
+        permission_missing: `${NEEDS_READER}; \`vault apps explain --token ID\` shows what this key may do with a token`,
+      },
       examples: ['vault apps whoami --field name'],
     },
   },

@@ -9,6 +9,7 @@ import { BrokenAudit, type PositionedEvent, walkAudit } from '../core/audit/walk
 import { Fault } from '../core/fault.ts';
 import type { Instant } from '../core/ports.ts';
 import { nextSlice } from '../core/slices.ts';
+import { wallTime } from '../core/timers.ts';
 import {
   type ArchivedRange,
   type ArchiveFile,
@@ -34,6 +35,13 @@ export interface PruneParts extends Pick<LogParts, 'store' | 'keyring'> {
 /** Returns the archive for the rows that follow `after`, up to `through`. */
 export type ArchiveOf = (range: ArchivedRange) => ArchiveFile;
 
+interface PruneOptions {
+  readonly reuse?: boolean;
+  readonly rows?: number;
+  /** Default: the wall clock. */
+  readonly now?: Instant;
+}
+
 /** The result of a prune. */
 export interface Pruned {
   /** The archive; absent if no entry was old enough. */
@@ -53,12 +61,12 @@ export async function pruneAudit(
   parts: PruneParts,
   before: Instant,
   fileOf: ArchiveOf,
-  { reuse = false, rows = MAX_ROWS }: { readonly reuse?: boolean; readonly rows?: number } = {},
+  { reuse = false, rows = MAX_ROWS, now = wallTime() }: PruneOptions = {},
 ): Promise<Pruned> {
   let base: Base | undefined;
   try {
     base = await readBase(parts);
-    const range = await rangeBefore(parts, base, before);
+    const range = await rangeBefore(parts, base, before, now);
     if (range === undefined) return { removed: 0 };
     await requireSound(parts);
     const [first] = await parts.store.readAudit(base.sequence - 1, 1);
@@ -101,11 +109,19 @@ function pruneEvent(through: AuditHead, digest: string): AuditEvent {
   return { action: 'pruneAudit', status: 200, entities: [encodePosition(through), digest] };
 }
 
-/** Resolves to the rows to remove, or to undefined if there are none. All their events are earlier than `before`. */
-async function rangeBefore(parts: PruneParts, base: Base, before: Instant): Promise<ArchivedRange | undefined> {
+/**
+ * Resolves to the rows to remove, or to undefined if there are none. Their events are earlier than `before`, or later
+ * than `now`: a wrong clock wrote those, and a row behind them is old enough.
+ */
+async function rangeBefore(
+  parts: PruneParts,
+  base: Base,
+  before: Instant,
+  now: Instant,
+): Promise<ArchivedRange | undefined> {
   const after: AuditHead = { sequence: base.sequence, link: base.link };
   let [through, row] = [after, after];
-  let isOver = false;
+  let isOld = false;
   const sums = createSums(parts.keyring, base.state);
   for await (const positioned of walkAudit(parts, base)) {
     const { sequence, link, at } = positioned;
@@ -115,12 +131,12 @@ async function rangeBefore(parts: PruneParts, base: Base, before: Instant): Prom
     const [first] = sums.contradictions();
     if (first !== undefined) throw new BrokenAudit(first, 'contradicts the entries before it');
     // The row before is old enough. An archive ends with a commit.
-    if (sequence !== row.sequence && row.link.length > 0) through = row;
+    if (sequence !== row.sequence && isOld && row.link.length > 0) through = row;
     row = { sequence, link };
-    isOver = at >= before;
-    if (isOver) break;
+    isOld = at < before;
+    if (!isOld && at <= now) break;
   }
-  if (!isOver && row.link.length > 0) through = row;
+  if (isOld && row.link.length > 0) through = row;
   return through.sequence > after.sequence ? { after, through } : undefined;
 }
 
@@ -167,9 +183,18 @@ async function moveBase(
   await endRow();
 }
 
-/** Resolves to whether the first entry is before `before`. Reads only a few rows. */
-export async function isPruneDue({ store, keyring }: Pick<PruneParts, 'store' | 'keyring'>, before: Instant) {
-  const base = await readBase({ store, keyring });
-  const [first] = await store.readAudit(base.sequence, 1);
-  return first !== undefined && first.at < before;
+/** Resolves to whether the first entry that is not later than `now` is before `before`. Usually reads only a few rows. */
+export async function isPruneDue(
+  { store, keyring }: Pick<PruneParts, 'store' | 'keyring'>,
+  before: Instant,
+  now: Instant,
+): Promise<boolean> {
+  let { sequence } = await readBase({ store, keyring });
+  for (;;) {
+    const rows = await store.readAudit(sequence, MAX_ROWS);
+    const first = rows.find(({ at }) => at <= now);
+    const last = rows.at(-1);
+    if (first !== undefined || last === undefined) return first !== undefined && first.at < before;
+    sequence = last.sequence;
+  }
 }

@@ -118,7 +118,7 @@ export async function followMasterKey(
   readHeader: () => Promise<VaultHeader>,
 ): Promise<FollowingKeyring> {
   let { generation } = header;
-  let opens = { mac: header.mac, isOpened: true };
+  let opens = { mac: header.mac, slot: Promise.resolve<number | undefined>(0) };
   const master = await unlockMasterKey(header, credential);
   try {
     const keyring = openKeyring(await loadSodium(), header, master, async () => {
@@ -134,9 +134,9 @@ export async function followMasterKey(
         const found = await readHeader();
         // Derives a key once for each header, because a passphrase is slow and anyone may call `/readyz`.
         if (Buffer.compare(found.mac, opens.mac) !== 0) {
-          opens = { mac: found.mac, isOpened: (await findSlot(found, credential)) !== undefined };
+          opens = { mac: found.mac, slot: findSlot(found, credential) };
         }
-        if (!opens.isOpened) throw new Problem('vault_locked');
+        if ((await opens.slot) === undefined) throw new Problem('vault_locked');
         await keyring.refresh();
       },
     };

@@ -11,8 +11,8 @@ import {
 } from '../cli/commands/keys/new-credential.ts';
 import { startSweeper } from '../cli/commands/serve/sweeper.ts';
 import { keyFileBeside, noKeyFor, readKeyCommand, readKeyFile } from '../cli/credential/read-credential.ts';
-import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
-import { type ClientOptions, typedClient, type VaultClient } from '../client/create-client.ts';
+import { checkNames, checkOptions, isText, type OptionRow } from '../client/check-options.ts';
+import { type ClientOptions, OPTIONS_OF_EACH, typedClient, type VaultClient } from '../client/create-client.ts';
 import { directClient } from '../client/direct.ts';
 import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
@@ -67,7 +67,7 @@ const OPTIONS = {
   keyFile: { is: isText, expected: 'a path' },
   keyCommand: { is: isText, expected: 'a program and its arguments' },
   // Not instanceof, which rejects the arrays of a test runner's own globals.
-  key: { is: types.isUint8Array, expected: 'a Uint8Array of 32 bytes' },
+  key: { is: (value) => types.isUint8Array(value) && value.length === 32, expected: 'a Uint8Array of 32 bytes' },
   passphrase: { is: isText, expected: 'a string' },
   anchor: { is: isText, expected: 'a path' },
   createIfMissing: { is: isBoolean, expected: 'true or false' },
@@ -149,7 +149,9 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
   } catch (error) {
     wipe();
     if (!existsSync(file)) await removeKeyFile();
-    throw error;
+    // The usual hint names a flag.
+    if (!(error instanceof Fault) || error.code !== 'weak_passphrase') throw error;
+    throw new Fault(error.code, error.message, { hint: 'use a longer passphrase', cause: error });
   }
 }
 
@@ -227,7 +229,10 @@ function closable(
   }
 
   return {
-    client: (options) => typedClient(options, send),
+    client(options) {
+      checkNames('client', OPTIONS_OF_EACH, options ?? {});
+      return typedClient(options, send);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

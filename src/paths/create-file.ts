@@ -20,13 +20,14 @@ export function ownerOfVaultFile(path: string): Owner | undefined {
 }
 
 /**
- * Creates an empty file with exactly this mode, whatever the umask, and gives it to `owner`. Follows no link. Rejects
+ * Creates an empty file with this mode, whatever the umask, and gives it to `owner`. Follows no link. Rejects
  * with errors of the system, and with the fault `file_unwritable` if this user may not change the owner.
  */
 export async function createFile(path: string, owner?: Owner, mode = 0o600): Promise<FileHandle> {
   const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | NO_FOLLOW, 0o600);
   try {
-    if (process.platform !== 'win32') await file.chmod(mode);
+    // The umask may have removed access of the owner. Some file systems without modes allow no change.
+    if (((await file.stat()).mode & mode) !== mode) await file.chmod(mode);
     if (owner !== undefined) await giveTo(owner, file);
     return file;
   } catch (error) {

@@ -24,7 +24,8 @@ export interface TestKeys {
 /** Moves the clock of the vault, but not that of the machine. Each method resolves to the vault's new time. */
 export interface TestClock {
   now(): Promise<Date>;
-  set(to: Date | string): Promise<Date>;
+  /** A number is in milliseconds since 1970, as of `Date.now()`. */
+  set(to: Date | string | number): Promise<Date>;
   /**
    * Advances the clock by milliseconds, or by a duration such as `25h` as `vault dev clock advance` does. Removes tokens
    * that have then expired from the file.
@@ -101,7 +102,7 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
     management: createClient({ url, apiKey, headerPrefix, fetch: nodeFetch }),
     clock: {
       now: () => clock('GET'),
-      set: (to) => clock('PUT', { now: typeof to === 'string' ? to : to.toISOString() }),
+      set: (to) => clock('PUT', { now: typeof to === 'string' ? to : new MachineDate(to).toISOString() }),
       advance: async (by) =>
         clock('POST', { advance_ms: typeof by === 'string' ? stepForward('the duration', by) : by }),
       reset: () => clock('DELETE'),

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { START } from '../core/audit/audit-link.ts';
 import { BrokenAudit, type PositionedEvent } from '../core/audit/walk-audit.ts';
 import type { Instant } from '../core/ports.ts';
 import type { ArchiveFile } from '../history/audit-archive.ts';
@@ -27,14 +28,19 @@ import type { Progress } from './keys/rotate-tenant.ts';
 import { vaultKeys } from './keys/vault-keys.ts';
 
 /** The report of `vault audit verify`. */
-interface AuditReport {
+export interface AuditReport {
   readonly ok: boolean;
   readonly entries?: number;
   readonly counted_denials?: number;
   /** The link of the last row, in hex. */
   readonly head?: string;
   /** The first wrong row. */
-  readonly first_bad?: { readonly sequence: number; readonly what: string };
+  readonly first_bad?: {
+    readonly sequence: number;
+    readonly what: string;
+    /** The path of the archive with the row. */
+    readonly archive?: string;
+  };
 }
 
 /**
@@ -78,8 +84,8 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
       const { compareTenant } = await import('./tenants/accept-tenant.ts');
       return compareTenant({ ...opened, yieldToLoop: yieldBetweenBatches() }, tenantId);
     },
-    /** Checks an archive of the audit alone. Throws as `verifyArchive` does. */
-    verifyArchive: (file: ArchiveFile) => verifyArchiveFile(opened, file),
+    /** Checks archives of the audit, each alone. Throws as `verifyArchive` does. */
+    verifyArchive: (...files: readonly ArchiveFile[]) => verifyArchives(opened, files),
     /**
      * Compares the vault with its anchor. Throws the fault `damaged` when the vault is behind its anchor or has none.
      */
@@ -105,13 +111,20 @@ function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
   });
 }
 
-/** Returns the report on an archive: its last link, or the first entry that was altered. */
-async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Promise<AuditReport> {
+/** Returns the report on archives: the last link of the latest one, or the first entry that was altered. */
+async function verifyArchives(opened: OpenedKeyHolder, files: readonly ArchiveFile[]): Promise<AuditReport> {
   const { verifyArchive } = await import('../history/audit-archive.ts');
-  return reportOf(async () => {
-    const { entries, through } = await verifyArchive(opened, file);
-    return { ok: true, entries, head: Buffer.from(through.link).toString('hex') };
-  });
+  let [entries, last] = [0, START];
+  for (const file of files) {
+    const report = await reportOf(async () => {
+      const archive = await verifyArchive(opened, file);
+      entries += archive.entries;
+      if (archive.through.sequence > last.sequence) last = archive.through;
+      return { ok: true };
+    });
+    if (report.first_bad) return { ok: false, first_bad: { ...report.first_bad, archive: file.path } };
+  }
+  return { ok: true, entries, head: Buffer.from(last.link).toString('hex') };
 }
 
 async function reportOf(verify: () => Promise<AuditReport>): Promise<AuditReport> {

@@ -368,9 +368,9 @@ export function composeVault(parts: VaultParts): Vault {
     pruneAudit: async (keepMs, fileOf) => {
       const { isPruneDue, pruneAudit } = await import('../history/prune-audit.ts');
       const now = context.clock.settled();
-      if (!(await isPruneDue({ store, keyring }, now - keepMs * 1.1))) return undefined;
+      if (now === 0 || !(await isPruneDue({ store, keyring }, now - keepMs * 1.1, now))) return undefined;
       const { vault_id } = await store.header();
-      return pruneAudit({ ...context, vault_id, yieldToLoop }, now - keepMs, fileOf, { reuse: true });
+      return pruneAudit({ ...context, vault_id, yieldToLoop }, now - keepMs, fileOf, { reuse: true, now });
     },
     nextExpiry: () => store.nextExpiry(context.clock.now()),
     sweepNowAndThen: async () => {

@@ -22,7 +22,6 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
   'src/store/sqlite/file/probe-disk.ts': ['open', 'a new file (wx) with a random name'],
   'src/store/move/move-file.ts': ['renameSync', 'renames the locked vault to a name that is free'],
-  'src/cli/commands/transfer/report-import.ts': ['open', 'a new file (wx)'],
   'src/cli/commands/dev/temporary-folder.ts': ['writeFileSync', 'a new file (wx) in a new folder'],
   'src/cli/commands/dev/dev-vault.ts': ['copyFile', 'within its temporary folder'],
   'src/cli/commands/file/backup.ts': ['copyFileSync', 'into its temporary folder'],

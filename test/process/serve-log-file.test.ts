@@ -18,9 +18,9 @@ beforeAll(async () => {
   management = await place.init('v');
 });
 
-async function serve(more: readonly string[] = []) {
+async function serve(more: readonly string[] = [], log = 'log') {
   rmSync(place.inside('log'), { recursive: true, force: true });
-  const served = await startServe(place.cwd, ['--file', 'v.db', '--log-file', 'log', ...more]);
+  const served = await startServe(place.cwd, ['--file', 'v.db', '--log-file', log, ...more]);
   let stopped: Promise<number> | undefined;
   const stop = () => {
     stopped ??= served.stop();
@@ -154,7 +154,7 @@ describe.runIf(posix)('--log-file', () => {
   });
 
   it.runIf(process.platform === 'linux')('reports lost lines once, and continues', async () => {
-    const { ask, lines, stop } = await serve(['--log-file', '/dev/full']);
+    const { ask, lines, stop } = await serve([], '/dev/full');
     await ask(3);
     expect(await stop()).toBe(0);
     expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost', STOPPING]);

@@ -38,7 +38,7 @@ it.each([
   ['-qo json tokens list', 'tokens list -qo json'],
   ['tokens -yo csv list', 'tokens list -yo csv'],
   ['-qx tokens list', '-qx tokens list'],
-  ['-q -- tokens list', '-q -- tokens list'],
+  ['-q -- tokens list', 'tokens list -q'],
   ['--quiet=true tokens list', '--quiet=true tokens list'],
   ['--url x', '--url x'],
   ['--version', '--version'],
@@ -66,6 +66,9 @@ it.each([
   ['help -o json', '--help'],
   ['help tokens -q create', 'tokens create --help'],
   ['help app key list', 'app key list --help'],
+  ['help init --file', 'init --help'],
+  ['help init --tenant', 'init --help'],
+  ['help exec -- x', 'exec --help'],
 ])('`vault %s` ignores global flags', (typed, expected) => {
   expect(arrangeWords(typed.split(' ')).join(' ')).toBe(expected);
 });
@@ -155,7 +158,7 @@ describe('the command line', () => {
     expect(arrangeWords(['exec', 'help'])).toEqual(['exec', 'help']);
     expect(arrangeWords(['help', 'applications', 'get'])).toEqual(['applications', 'get', '--help']);
     expect(arrangeWords(['help', 'help'])).toEqual(['--help']);
-    expect(arrangeWords(['help', 'tokens', 'get', 'x'])).toEqual(['tokens', 'get', 'x', '--help']);
+    expect(arrangeWords(['help', 'tokens', 'get', 'x'])).toEqual(['tokens', 'get', '--help']);
   });
 
   it.each([

@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openLogFile } from '../../src/cli/commands/serve/log-file.ts';
 import { parseReady, type Ready, writeReadyFile } from '../../src/cli/commands/serve/ready-file.ts';
+import { openErrorFile } from '../../src/cli/commands/transfer/report-import.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const READY: Ready = { url: 'http://127.0.0.1:1', pid: 1, version: '0.0.0' };
@@ -47,11 +48,34 @@ it.each(['url', 'version', 'management_key'])('a ready file holds no line break 
   expect(parseReady(JSON.stringify({ ...READY, [name]: 'a\nb' })) ?? {}).not.toHaveProperty(name);
 });
 
+it.runIf(process.platform !== 'win32').each([
+  ['0', 0],
+  ['0777', 0o777],
+])('new files are readable for their user alone under umask %s', async (_, umask) => {
+  const folder = temporaryFolder(onTestFinished);
+  const before = process.umask(umask);
+  try {
+    openLogFile(path.join(folder, 'log'), () => undefined);
+    await writeReadyFile(path.join(folder, 'ready'), READY);
+    await (await openErrorFile(path.join(folder, 'errors'))).close();
+    for (const name of ['log', 'ready', 'errors']) {
+      expect([name, statSync(path.join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
+    }
+  } finally {
+    process.umask(before);
+  }
+});
+
 describe('vault serve --log-file', () => {
-  it.runIf(process.platform !== 'win32')('creates a file for its user alone', () => {
-    const file = path.join(temporaryFolder(onTestFinished), 'log');
-    openLogFile(file, () => undefined);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+  it.runIf(process.platform !== 'win32')('follows a link, but creates no file behind it', () => {
+    const [file, link] = [fileWith(''), path.join(temporaryFolder(onTestFinished), 'log')];
+    symlinkSync(file, link);
+    openLogFile(link, () => undefined).write('{}\n');
+    expect(readFileSync(file, 'utf8')).toBe('{}\n');
+    rmSync(file);
+    const missing = expect.objectContaining({ message: `--log-file: ${link} cannot be opened (ENOENT)` });
+    expect(() => openLogFile(link, () => undefined)).toThrow(missing);
+    expect(existsSync(file)).toBe(false);
   });
 
   it.runIf(existsSync('/dev/full'))('reports once that lines are lost', () => {

@@ -142,6 +142,16 @@ describe('the typed client', () => {
     },
   );
 
+  it.each(['http://user:s3cret@vault.test', 'https://user@vault.test/base'])('rejects the credentials in %s', (url) => {
+    const message = 'url must have no user name and no password';
+    expect(() => createClient({ url, apiKey: 'k' })).toThrow(new TypeError(message));
+  });
+
+  it('rejects an unknown option', () => {
+    const message = 'createClient has no option apikey; did you mean apiKey?';
+    expect(() => createClient({ ...at, ...{ apikey: 'k' } })).toThrow(new TypeError(message));
+  });
+
   it('names the option that replaces a missing global fetch', async () => {
     vi.stubGlobal('fetch', undefined);
     onTestFinished(() => void vi.unstubAllGlobals());

@@ -84,7 +84,6 @@ describe('openVault', () => {
 
   it.each<readonly [string, string, (file: string) => unknown]>([
     ['another key', 'wrong_credential', () => ({ key: new Uint8Array(32) })],
-    ['a short key', 'wrong_credential', () => ({ key: new Uint8Array(31) })],
     ['a passphrase in place of a key', 'wrong_credential', () => ({ passphrase: 'correct horse battery' })],
     ['a command that prints no key', 'wrong_credential', () => ({ keyCommand: 'node --version' })],
     ['a command that fails', 'usage', () => ({ keyCommand: 'node no-such-file.js' })],
@@ -147,10 +146,24 @@ describe('openVault', () => {
     [{ file: '' }, 'openVault: file must be a path'],
     [{ file: 'v.db', keyfile: 'k' }, 'openVault has no option keyfile; did you mean keyFile?'],
     [{ file: 'v.db', key: 'k' }, 'openVault: key must be a Uint8Array of 32 bytes'],
+    [{ file: 'v.db', key: new Uint8Array(31) }, 'openVault: key must be a Uint8Array of 32 bytes'],
     [{ file: 'v.db', createIfMissing: 1 }, 'openVault: createIfMissing must be true or false'],
     [{ file: 'v.db', keyFile: 'k', passphrase: 'p' }, 'openVault: only one of keyFile and passphrase can be given'],
   ])('rejects %j', async (options, message) => {
     await expect(openVault(options as OpenVaultOptions)).rejects.toThrow(new TypeError(message));
+  });
+
+  it('names no flag for a weak passphrase', async () => {
+    const { file } = await makeVault();
+    const refused = openVault({ file: `${file}.new`, createIfMissing: true, passphrase: 'abc' });
+    await expect(refused).rejects.toMatchObject({ code: 'weak_passphrase', hint: 'use a longer passphrase' });
+  });
+
+  it('rejects an unknown option of a client', async () => {
+    const { file } = await makeVault();
+    await using vault = await openVault({ file });
+    const options = { apiKey: 'k', timeOut: 1 };
+    expect(() => vault.client(options)).toThrow(new TypeError('client has no option timeOut; did you mean timeout?'));
   });
 
   it('reports a missing default key file as the command does', async () => {

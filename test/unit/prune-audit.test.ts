@@ -11,12 +11,14 @@ import { lastEntries } from '../../src/history/read-entries.ts';
 import { readLog } from '../../src/history/read-log.ts';
 import { resetVault } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { openFileVault } from '../../src/vault/vault.ts';
 import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
   archiveIn,
   CREDENTIAL,
   callOnce,
+  callVault,
   doctor,
   type FileVault,
   fileVault,
@@ -35,6 +37,17 @@ const verify = (file: string) => withAdmin(file, (admin) => admin.verifyAudit())
 async function change(vault: FileVault, id: string, data: number | string): Promise<number> {
   const body = { data };
   return (await callOnce(vault, vault.apiKey, 'updateToken', { id, body })).status;
+}
+
+const MINUTE = 60_000;
+
+/** Changes a token while the clock of the vault is a thousand days ahead. */
+async function changeAhead({ file, apiKey }: FileVault, id: string): Promise<void> {
+  const now = () => Date.now() + 1000 * 24 * 60 * MINUTE;
+  const opened = await openFileVault({ file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
+  const { status } = await callVault(opened, apiKey, 'updateToken', { id, body: { data: 'ahead' } });
+  expect(status).toBe(200);
+  await opened.close();
 }
 
 async function sequencesOf(events: AsyncIterable<{ readonly sequence: number }>): Promise<readonly number[]> {
@@ -65,6 +78,18 @@ describe('a prune', () => {
     expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 2 } });
     expect(await change(vault, 'token-0', 'latest')).toBe(200);
     expect(await change(vault, 'token-2', 'latest')).toBe(200);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('passes over entries of a clock that was ahead, if an older one follows', async () => {
+    const vault = await fileVault(2);
+    await changeAhead(vault, 'token-0');
+    await change(vault, 'token-1', 'in time');
+    const old = (await sequences(vault.file)).length;
+    await changeAhead(vault, 'token-0');
+    const { archive } = await prune(vault, 'old');
+    expect(archive?.through.sequence).toBe(old);
+    expect((await prune(vault, 'none', Date.now() - MINUTE)).archive).toBeUndefined();
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
@@ -375,7 +400,7 @@ describe('after a prune', () => {
     await prune(vault, 'second');
     await prune(other, 'first');
     const file = archiveIn(vault, 'first');
-    const check = () => withAdmin(vault.file, (admin) => admin.verifyArchive(file));
+    const check = () => withAdmin(vault.file, (admin) => admin.verifyArchive(file, archiveIn(vault, 'second')));
     expect(await check()).toMatchObject({ ok: true });
     const text = readFileSync(file.path, 'utf8');
     const lines = text.split(/(?<=\n)/);
@@ -530,6 +555,14 @@ describe('the sweeper of a daemon', () => {
     expect(await turn(11 * DAY)).toMatchObject([expect.stringMatching(/^moved \d+ audit entries/)]);
     expect(archives()).toHaveLength(2);
     expect(await withAdmin(vault.file, (admin) => admin.verifyAudit())).toMatchObject({ ok: true });
+  });
+
+  it('moves entries behind one of a clock that was ahead', async () => {
+    const { vault, opened, turn } = await sweeping();
+    await turn(-2000 * DAY);
+    await callVault(opened, vault.apiKey, 'updateToken', { id: 'token-0', body: { data: 'behind' } });
+    expect(await turn(10.9 * DAY)).toEqual([]);
+    expect(await turn(0.2 * DAY)).toMatchObject([expect.stringMatching(/^moved \d+ audit entries/)]);
   });
 
   it('uses the archive of an interrupted prune', async () => {

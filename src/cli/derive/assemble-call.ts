@@ -62,7 +62,7 @@ export function pathParams(row: Operation, values: readonly string[]): Readonly<
   if (namesake === undefined || namesake.path === row.path) return params;
   // Reject a word that would turn the HTTP path into that of another operation.
   throw new Fault('usage', 'this word is an API path, not an id', {
-    hint: `run \`vault ${namesake.cli.command.join(' ')}\``,
+    hint: `run \`vault ${namesake.cli.command.join(' ')}\`, or name an application with this name by its id`,
   });
 }
 

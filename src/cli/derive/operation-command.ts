@@ -21,7 +21,7 @@ export function defineOperation(command: Command, id: OperationId): ReturnType<D
   const readInput = defineMembers(command, row, shared);
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) command.option('--clear <member>', clearHelp(clearable), append);
-  if (row.cli.byName === 'filter') addOnce(command, '--name <text>', NAME_HELP);
+  if (row.cli.byName === 'filter') command.option('--name <text>', NAME_HELP);
   if (row.cli.byName === 'if-missing') command.option('--if-missing', IF_MISSING_HELP);
   const chooser = shared?.sharing.flag;
   if (chooser !== undefined && !command.options.some(({ long }) => long === `--${chooser}`)) {
@@ -30,11 +30,11 @@ export function defineOperation(command: Command, id: OperationId): ReturnType<D
   if (takesAll(row)) addFlags(command, FLAGS.list);
   if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
   if (row.cli.keyHolder) addFlags(command, { ...FLAGS.tenant, ...FLAGS.archive });
-  if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
+  if (row.body !== undefined) command.option('--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
   command.optionsGroup('Options:');
   addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
-  if (takesIdempotencyKey(row)) addOnce(command, '--idempotency-key <key>', IDEMPOTENCY_HELP);
+  if (takesIdempotencyKey(row)) command.option('--idempotency-key <key>', IDEMPOTENCY_HELP);
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row, shared)}`);
   return async () => {
@@ -104,7 +104,7 @@ export function defineMembers(command: Command, row: Operation, shared?: Sharing
     const words = `--${name} ${PLACEHOLDERS[kind]}`;
     if (repeatable) command.option(words, help, append);
     // The command works without the flag that chooses between two operations.
-    else addOnce(command, words, name === shared?.sharing.flag ? help.replace(/\(required; /, '(') : help);
+    else command.option(words, name === shared?.sharing.flag ? help.replace(/\(required; /, '(') : help);
   }
   return () => commandInput(command, row, own);
 }
@@ -114,17 +114,6 @@ const ANY_BODY = 'read the request body from @file, or from - (standard input, t
 
 function clearHelp(clearable: readonly string[]): string {
   return `a member to remove (null in the patch), or one pair, such as metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
-}
-
-/** Adds a flag that takes one value. Throws the fault `usage` for a second value, instead of replacing the first. */
-function addOnce(command: Command, words: string, help: string): void {
-  command.option(words, help);
-  const [flag = ''] = words.split(' ');
-  let isGiven = false;
-  command.on(`option:${flag.slice(2)}`, () => {
-    if (isGiven) throw new Fault('usage', `${flag} is given twice, but takes only one value`);
-    isGiven = true;
-  });
 }
 
 const IDEMPOTENCY_HELP =

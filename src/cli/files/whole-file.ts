@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, rm } from 'node:fs/promises';
 import { isBytes } from '../../core/bytes.ts';
 import { errorCode, Fault } from '../../core/fault.ts';
 import { atExit } from '../../paths/at-exit.ts';
+import { createFile } from '../../paths/create-file.ts';
 import { assertOwnName } from '../../paths/own-name.ts';
 import { type Placement, putInPlace } from '../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../paths/replaceable.ts';
@@ -97,7 +98,7 @@ async function openDraft(flag: string, path: string, placement: Placement) {
   // A signal may end the process before `open` has resolved.
   /** Keeps the file when the process exits. */
   const keep = atExit(() => rmSync(temporary, { force: true }));
-  const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
+  const handle = await createFile(temporary).catch((error: unknown) => {
     keep();
     return fail(error);
   });

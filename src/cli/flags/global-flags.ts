@@ -171,7 +171,7 @@ const POINTLESS: Readonly<Partial<Record<keyof typeof GLOBAL_FLAGS, string>>> = 
 
 /**
  * Adds the global flags that a command does not use, hidden in its help: they work before and after every command. Those
- * that would mislead throw the fault `usage`.
+ * that would mislead throw the fault `usage`. As the last step of the definition, it also refuses second values.
  */
 export function acceptGlobalFlags(command: Command): void {
   for (const [name, row] of Object.entries(GLOBAL_FLAGS)) {
@@ -188,6 +188,25 @@ export function acceptGlobalFlags(command: Command): void {
       throw new Fault('usage', `${option.long} does not apply: this command ${hint?.fact ?? fact}`, {
         hint: hint?.hint,
       });
+    });
+  }
+  refuseSecondValues(command);
+}
+
+/**
+ * Makes a second value of a flag the fault `usage`, instead of replacing the first, and `--log` with `--no-log`, too.
+ * Repeatable flags collect their values, and a repeated switch changes nothing.
+ */
+function refuseSecondValues(command: Command): void {
+  const typed = new Map<string, Option>();
+  for (const option of command.options.filter(({ variadic, parseArg }) => !variadic && parseArg === undefined)) {
+    command.on(`option:${option.name()}`, () => {
+      const before = typed.get(option.attributeName());
+      typed.set(option.attributeName(), option);
+      if (before === undefined) return;
+      if (before !== option) throw new Fault('usage', `only one of ${before.long} and ${option.long} can be given`);
+      if (!(option.required || option.optional)) return;
+      throw new Fault('usage', `${option.long} is given twice, but takes only one value`);
     });
   }
 }
@@ -218,14 +237,9 @@ export function isGlobal({ flags, description }: Option): boolean {
   return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
-/** Returns the flags typed before and after the command's words. A flag after them overrides one before them. */
+/** Returns the flags of a command. `arrangeWords` has moved those before its words behind them. */
 export function typedLine<Flags extends object = object>(command: Command): Line<Flags> {
-  let root: Command = command;
-  while (root.parent !== null) root = root.parent;
-  const before = root.opts<GlobalFlags>();
-  const behind = command.opts<Flags & GlobalFlags>();
-  const color = before.color !== false && behind.color !== false;
-  return { flags: { ...before, ...behind, color }, env: process.env };
+  return { flags: command.opts<Flags & GlobalFlags>(), env: process.env };
 }
 
 /** The values of a switch in an environment variable, case-insensitive. */

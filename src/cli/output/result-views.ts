@@ -111,7 +111,7 @@ export const RESULT_VIEWS = {
       entries: NUMBER,
       counted_denials: NUMBER,
       head: TEXT,
-      first_bad: object({ sequence: NUMBER, what: TEXT }),
+      first_bad: object({ sequence: NUMBER, what: TEXT, archive: TEXT }),
     },
     { columns: ['ok', 'entries'], rest: true },
   ),

@@ -5,6 +5,7 @@ import { type AuditEvent, encodeAuditRow, type TimedEvent } from './audit-event.
 import type { AuditLevel } from './audit-level.ts';
 import type { Follower } from './follower.ts';
 import type { AuditDraft, AuditStore, AuthorityDraft } from './ports.ts';
+import { isOfAuthority } from './record-digest.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
 const [WRITE_AT, MAX_WAITING] = [512, 1024];
@@ -56,6 +57,8 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
   /** Returns the row of a change of authority, which may be several events. The process must have followed the audit. */
   function draftAuthority(...events: readonly AuditEvent[]): AuthorityDraft {
     const at = clock.now();
+    // A row with other events would close the vault for every process that follows the log.
+    if (!events.every(isOfAuthority)) throw new Error('unreachable: a change of authority');
     return {
       from: () => Math.max(1, follower.known().sequence),
       sealBehind: (rows) => follower.sealBehind(rows, events, at),

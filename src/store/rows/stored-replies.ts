@@ -6,7 +6,7 @@ import type { StoredReply } from '../../core/reply-ports.ts';
 import type { Dialect, SharedParts } from './dialect.ts';
 import { raw, sql } from './fragment.ts';
 import { askRows, askWhether, type SharedStatement, type StoreSteps } from './store-steps.ts';
-import { storedNumber } from './stored-value.ts';
+import { storedText } from './stored-value.ts';
 import { findTenantNumber, numberOfTenant, requireNewestKey } from './tenant-number.ts';
 
 type ReplyKey = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash'>;
@@ -75,8 +75,10 @@ export function replyMethods({ dialect, read, change }: SharedParts) {
     removeOldReplies: (now, limit) =>
       change('removed', function* () {
         const latest = now - REPLY_LIFE_MS;
-        const old = yield* askRows(sql`SELECT reply FROM vault.reply WHERE created_at <= ${latest} LIMIT ${limit}`);
-        const numbers = old.map(([reply]) => storedNumber(reply));
+        // As text, because an edit may have left a number that JavaScript cannot hold.
+        const old = yield* askRows(sql`SELECT CAST(reply AS text) FROM vault.reply
+          WHERE created_at <= ${latest} LIMIT ${limit}`);
+        const numbers = old.map(([reply]) => storedText(reply));
         yield [sql`DELETE FROM vault.reply WHERE ${dialect.among('reply', 'bigint', numbers)}`];
         return numbers.length;
       }),

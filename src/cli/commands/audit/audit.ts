@@ -5,7 +5,7 @@ import { stringifyJson } from '../../../core/json/stringify.ts';
 import { formatInstant } from '../../../core/time.ts';
 import { wallTime } from '../../../core/timers.ts';
 import type { ArchiveFile } from '../../../history/audit-archive.ts';
-import type { VaultAdmin } from '../../../vault/admin.ts';
+import type { AuditReport, VaultAdmin } from '../../../vault/admin.ts';
 import { damagedAudit } from '../../exit/damaged-audit.ts';
 import { printError, report } from '../../exit/report-failure.ts';
 import { archiveFile, archiveFiles } from '../../files/archive-file.ts';
@@ -23,7 +23,13 @@ const EXPORT_FLAGS = {
   ...FLAGS.archive,
 };
 
-const VERIFY_FLAGS = { archive: flag('--archive <path>', 'check only this archive from `vault audit prune`') };
+const VERIFY_FLAGS = {
+  ...FLAGS.anchor,
+  archive: flag(
+    '--archive <path...>',
+    'check only this archive from `vault audit prune`; repeatable (comma-separated in VAULT_ARCHIVE)',
+  ),
+};
 
 const PRUNE_FLAGS = {
   before: flag(
@@ -36,21 +42,22 @@ const PRUNE_FLAGS = {
 
 /** `vault audit verify`: verifies the chain of entries. Exits with 9 and names the first entry that was altered. */
 export const defineAuditVerify = withAdmin({
-  flags: { ...FLAGS.anchor, ...VERIFY_FLAGS },
+  flags: VERIFY_FLAGS,
   view: RESULT_VIEWS.auditVerify,
   help: `
 Only --anchor detects missing entries at the end. \`vault doctor\` also compares every record with the audit.`,
   examples: ['vault audit verify --field ok', 'vault audit verify --archive audit-2025'],
   async work({ read }, open) {
-    const { anchor, archive } = read({ ...FLAGS.anchor, ...VERIFY_FLAGS });
+    const values = read(VERIFY_FLAGS);
+    const archives = archiveFiles(values.archive);
     const admin = await open();
-    if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
-    if (anchor !== undefined) await admin.compareWithAnchor(anchor);
-    return admin.verifyAudit();
+    if (values.anchor !== undefined) await admin.compareWithAnchor(values.anchor);
+    return archives.length > 0 ? admin.verifyArchive(...archives) : admin.verifyAudit();
   },
-  exitCode: ({ first_bad: bad }: { readonly first_bad?: { readonly sequence: number; readonly what: string } }) => {
+  exitCode: ({ first_bad: bad }: Pick<AuditReport, 'first_bad'>) => {
     if (bad === undefined) return 0;
-    return printError(9, { code: 'damaged', message: `entry ${bad.sequence} of the audit is wrong: ${bad.what}` });
+    const place = bad.archive ?? 'the audit';
+    return printError(9, { code: 'damaged', message: `entry ${bad.sequence} of ${place} is wrong: ${bad.what}` });
   },
 });
 
@@ -82,7 +89,9 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
     await confirm();
     const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
     if (archive !== undefined) return { archive: path, entries: archive.entries, removed, sha256: archive.digest };
-    report(`no entry is older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`);
+    report(
+      `the first write of the audit is not older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`,
+    );
     return { entries: 0, removed };
   },
 });

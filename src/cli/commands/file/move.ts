@@ -83,8 +83,16 @@ function nextStep(from: VaultLocation, isCopy: boolean, opens: string): string {
 /** Returns the flag that names the new vault. For a database, it names the role of the daemons if one was granted. */
 function servedAs(to: VaultLocation, grant: string | undefined): string {
   if (to.store === undefined) return `--file ${shellWord(shownAs(to))}`;
-  const url = to.store.url.whole;
-  return `--store ${shellWord(grant === undefined ? url : url.replace(/\/\/[^@]*/, () => `//${encodeURIComponent(grant)}`))}`;
+  const { whole } = to.store.url;
+  return `--store ${shellWord(grant === undefined ? whole : urlOfRole(whole, grant))}`;
+}
+
+/** Returns the URL of a store for another role, without the certificate and the password file of the present one. */
+function urlOfRole(url: string, role: string): string {
+  const [address = '', query = ''] = url.split('?');
+  const kept = query.split('&').filter((part) => part !== '' && !/^(?:sslcert|sslkey|passfile)=/.test(part));
+  const named = address.replace(/\/\/(?:[^@/]*@)?/, () => `//${encodeURIComponent(role)}@`);
+  return kept.length === 0 ? named : `${named}?${kept.join('&')}`;
 }
 
 /** Returns the flag that names the key; nothing for a variable, which still applies, and for a prompt. */

@@ -1,10 +1,20 @@
-import { appendFileSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
 import { reasonOf } from '../../exit/error-reason.ts';
 import { pathHint } from '../../files/typed-paths.ts';
 
-const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
 /** Makes a named pipe without a reader, or with a slow one, fail instead of stopping the daemon. Windows lacks it. */
 const NO_WAIT = (constants.O_NONBLOCK as number | undefined) ?? 0;
 
@@ -41,8 +51,12 @@ export function openLogFile(path: string, report: (fact: string) => void) {
 function open(path: string): number {
   try {
     assertOwnName(path, '--log-file');
-    if (statSync(path, { throwIfNoEntry: false })?.isFile()) requireText(path);
-    return openSync(path, O_APPEND | O_CREAT | O_WRONLY | NO_WAIT, 0o600);
+    const isNew = lstatSync(path, { throwIfNoEntry: false }) === undefined;
+    // An existing link is followed, as of /dev/stderr, but creates no file elsewhere.
+    if (!isNew && statSync(path).isFile()) requireText(path);
+    const file = openSync(path, O_APPEND | O_WRONLY | NO_WAIT | (isNew ? O_CREAT | O_EXCL : 0), 0o600);
+    if (isNew && (fstatSync(file).mode & 0o600) !== 0o600) fchmodSync(file, 0o600);
+    return file;
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
     throw new Fault('usage', `--log-file: ${path} cannot be opened (${reasonOf(cause)})`, {

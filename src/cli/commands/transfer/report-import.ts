@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { createFile } from '../../../paths/create-file.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
 import { noSpaceFor } from '../../exit/error-reason.ts';
 import type { ExitCode } from '../../exit/exit-codes.ts';
@@ -16,7 +16,7 @@ import type { RowError } from './send-row.ts';
  */
 export async function openErrorFile(path: string) {
   assertOwnName(path, '--errors');
-  const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
+  const handle = await createFile(path).catch((error: unknown) => {
     throw cannotMake('--errors', path, error);
   });
   return {
