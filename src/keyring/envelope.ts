@@ -124,7 +124,13 @@ function requireEnvelope(bytes: Uint8Array): void {
  */
 export function envelopeKeyId(envelope: Uint8Array): number {
   requireEnvelope(envelope);
-  return new DataView(envelope.buffer, envelope.byteOffset).getUint32(1);
+  return (
+    ((byteAt(envelope, 1) << 24) | (byteAt(envelope, 2) << 16) | (byteAt(envelope, 3) << 8) | byteAt(envelope, 4)) >>> 0
+  );
+}
+
+function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
 }
 
 /**
