@@ -23,10 +23,16 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-type Options = Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal'>;
+type Options = Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal' | 'fetch'>;
 const CLIENTS: readonly (readonly [string, (options: Options) => VaultClient])[] = [
   ['createClient', (options) => createClient({ url: 'http://vault.test', fetch, ...options })],
-  ['openVault().client', (options) => opened.client(options)],
+  [
+    'openVault().client',
+    (options) => {
+      const { fetch: _, ...own } = options ?? {};
+      return opened.client(options && own);
+    },
+  ],
 ];
 
 const id = (text: unknown) => ({ params: { id: text } });
