@@ -75,7 +75,8 @@ export async function serve(
   env: Environment,
   { node, flags = [], bin = BIN }: { node?: string; flags?: readonly string[]; bin?: string } = {},
 ): Promise<ServedVault> {
-  const words = [...flags, bin, 'serve', '--port', '0', '--no-log', ...args];
+  const port = args.includes('--port') ? [] : ['--port', '0'];
+  const words = [...flags, bin, 'serve', ...port, '--no-log', ...args];
   const { child, output, ended } = start(words, env, node);
   const end = (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal);
