@@ -49,6 +49,20 @@ describe('a new master key', () => {
     keyring.close();
   });
 
+  test('locks a keyring whose credential it does not keep, until a header keeps it again', async () => {
+    let found = header;
+    const keyring = await followMasterKey(header, ONE, async () => found);
+    await keyring.requireKey();
+    found = next.header;
+    await expect(keyring.requireKey()).rejects.toMatchObject({ code: 'vault_locked' });
+    found = header;
+    await keyring.requireKey();
+    const base = { sequence: 1, at: NOW, link: new Uint8Array(32) };
+    const event = keyring.sealAuditEvent(NOW, 'text');
+    expect(() => keyring.openAuditBase({ ...base, sealed: event })).toThrow('integrity_failure');
+    keyring.close();
+  });
+
   test('rejects earlier wrappings, altered carried keys and mixed headers', async () => {
     const keyring = await unlockKeyring(next.header, TWO);
     expect(() => keyring.openTenant(TENANT, keys)).toThrow('integrity_failure');
