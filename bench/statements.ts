@@ -17,7 +17,7 @@ const MAX_RATIO = 1.5;
 
 /** Matches a read of one row of these tables, with any joins. */
 const ROW_READ =
-  /^SELECT (?<columns>(?:[at]\.)?(?:id|token|tenant), [\s\S]*?)\s+FROM (?:tenant n CROSS JOIN )?(?<table>token|application|tenant)\b(?: (?<alias>[at])\b)?/;
+  /^SELECT (?<columns>(?:[at]\.)?(?:id|token|tenant), (?:(?!\(SELECT)[\s\S])*?)\s+FROM (?:(?:tenant|\([^()]*\)) n\s+CROSS JOIN )?(?<table>token|application|tenant)\b(?: (?<alias>[at])\b)?/;
 
 const RULE = { description: 'all', priority: 1, container: '/', transform: 'reveal' };
 const PERMISSIONS = ['token:read', 'token:create', 'token:update'];
@@ -35,6 +35,13 @@ async function recordStatements(work: () => Promise<void>): Promise<ReadonlyMap<
           const row = Reflect.apply(get, own, args);
           if (row !== undefined) recorded.set(sql, args);
           return row;
+        },
+      });
+      statement.all = new Proxy(statement.all, {
+        apply(all, own, args: unknown[]) {
+          const rows = Reflect.apply(all, own, args);
+          if (rows.length === 1) recorded.set(sql, args);
+          return rows;
         },
       });
       return statement;
