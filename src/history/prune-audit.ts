@@ -183,15 +183,15 @@ async function moveBase(
   await endRow();
 }
 
-/** Resolves to whether the first entry that is not later than `now` is before `before`. Usually reads only a few rows. */
+/** Resolves to whether the first entry that is not later than `now` is before `before`. Usually reads one row. */
 export async function isPruneDue(
   { store, keyring }: Pick<PruneParts, 'store' | 'keyring'>,
   before: Instant,
   now: Instant,
 ): Promise<boolean> {
   let { sequence } = await readBase({ store, keyring });
-  for (;;) {
-    const rows = await store.readAudit(sequence, MAX_ROWS);
+  for (let limit = 1; ; limit = MAX_ROWS) {
+    const rows = await store.readAudit(sequence, limit);
     const first = rows.find(({ at }) => at <= now);
     const last = rows.at(-1);
     if (first !== undefined || last === undefined) return first !== undefined && first.at < before;

@@ -118,7 +118,8 @@ export async function followMasterKey(
   readHeader: () => Promise<VaultHeader>,
 ): Promise<FollowingKeyring> {
   let { generation } = header;
-  let opens = { mac: header.mac, slot: Promise.resolve<number | undefined>(0) };
+  const opened = { mac: header.mac, slot: Promise.resolve<number | undefined>(0) };
+  let checked = opened;
   const master = await unlockMasterKey(header, credential);
   try {
     const keyring = openKeyring(await loadSodium(), header, master, async () => {
@@ -133,10 +134,13 @@ export async function followMasterKey(
       async requireKey() {
         const found = await readHeader();
         // Derives a key once for each header, because a passphrase is slow and anyone may call `/readyz`.
-        if (Buffer.compare(found.mac, opens.mac) !== 0) {
-          opens = { mac: found.mac, slot: findSlot(found, credential) };
+        if (Buffer.compare(found.mac, checked.mac) !== 0) {
+          checked = { mac: found.mac, slot: findSlot(found, credential) };
+          checked.slot.catch(() => {
+            checked = opened;
+          });
         }
-        if ((await opens.slot) === undefined) throw new Problem('vault_locked');
+        if ((await checked.slot) === undefined) throw new Problem('vault_locked');
         await keyring.refresh();
       },
     };

@@ -38,14 +38,7 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
     const keyring = await followMasterKey(header, credential, () => store.header());
     const anchor = path === undefined ? undefined : await keepAnchor({ store, keyring }, path);
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const vault = composeVault({
-      ...settings,
-      file: location.url.shown,
-      store,
-      keyring,
-      anchor,
-      timekeeper,
-    });
+    const vault = composeVault({ ...settings, file: location.url.shown, store, keyring, anchor, timekeeper });
     const onLoss = (loss: unknown) => reportLoss(loss as Loss);
     LOSSES.subscribe(onLoss);
     return {

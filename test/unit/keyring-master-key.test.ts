@@ -55,6 +55,9 @@ describe('a new master key', () => {
     await keyring.requireKey();
     found = next.header;
     await expect(keyring.requireKey()).rejects.toMatchObject({ code: 'vault_locked' });
+    found = { ...next.header, mac: new Uint8Array(32), slots: [] };
+    const refused = await Promise.allSettled([keyring.requireKey(), keyring.requireKey()]);
+    expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     found = header;
     await keyring.requireKey();
     const base = { sequence: 1, at: NOW, link: new Uint8Array(32) };

@@ -58,6 +58,16 @@ async function rowsOf(file: string): Promise<readonly ReplyRow[]> {
 }
 
 describe('stored replies of a vault file', () => {
+  it('are removed when they are old, also one whose number an edit made too large for a double', async () => {
+    const { file } = await repliedVault();
+    await tamperFile(file, (connection) => {
+      connection.exec('UPDATE reply SET created_at = created_at - 172800000');
+      connection.exec('UPDATE reply SET reply = 9007199254740995 WHERE reply = (SELECT max(reply) FROM reply)');
+    });
+    await withVault(file, (vault) => vault.sweep());
+    expect(await rowsOf(file)).toEqual([]);
+  });
+
   it('survive the process, the tenant’s keys and the master key', async () => {
     const { token, application, ...made } = await repliedVault();
     await rotate(made.file, { indexes: true, master: true });

@@ -189,7 +189,7 @@ describe('a cursor', () => {
 
   it('does not show the position: a short page may end at a token that the caller must not see', async () => {
     const { core, next } = await three();
-    expect(Buffer.from(next, 'base64url').includes('third')).toBe(false);
+    expect([next, Buffer.from(next, 'base64url').toString('latin1')].join()).not.toContain('third');
     const again = await core.own('listTokensByCursor', { query: 'size=2' });
     expect(again.at('pagination.next')).not.toBe(next);
   });

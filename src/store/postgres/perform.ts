@@ -7,8 +7,10 @@ export async function perform<T>(run: Run, steps: StoreSteps<T>, record?: Transa
   for (let answers: Answers = []; ; ) {
     const { done, value } = steps.next(answers);
     if (done) return value;
-    if ('entry' in value) await record?.(value.entry);
-    else answers = await Promise.all(value.map(({ name, sql, params }) => run(toStatement(sql, name), params)));
+    if ('entry' in value) {
+      await record?.(value.entry);
+      answers = [];
+    } else answers = await Promise.all(value.map(({ name, sql, params }) => run(toStatement(sql, name), params)));
   }
 }
 
