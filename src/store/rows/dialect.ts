@@ -5,8 +5,8 @@ import type { RecordTables } from './record-columns.ts';
 import type { Row, StepRunner, StoreSteps } from './store-steps.ts';
 
 /**
- * What differs between the stores in the statements that they share. These call a table `vault.NAME`, and write OFFSET 0
- * where a plan that PostgreSQL makes for an empty table must not look into a query.
+ * The differences between the stores in their shared statements. Such a statement names a table as `vault.NAME`, and ends
+ * a subquery with OFFSET 0 to keep PostgreSQL from merging it into a plan that it makes for empty tables.
  */
 export interface Dialect {
   readonly tables: RecordTables;
