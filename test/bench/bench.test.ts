@@ -22,13 +22,6 @@ function baseline(name: string, ratio: number): string {
   return file;
 }
 
-function rowsOf(stdout: string): readonly Record<string, unknown>[] {
-  return stdout
-    .trim()
-    .split('\n')
-    .map((each) => JSON.parse(each));
-}
-
 describe('npm run bench', () => {
   it('compare exits with 1 when a ratio falls by more than the limit', () => {
     const [before, after] = [baseline('before.json', 1), baseline('after.json', 0.5)];
@@ -52,53 +45,10 @@ describe('npm run bench', () => {
     expect(passed.stdout).toMatch(/\nhttp\/404 +ratio +0\.001 .* ok\n/);
   }, 120_000);
 
-  it('http measures creates beside the same rows in raw SQLite', () => {
-    const { status, stdout, stderr } = bench('http', ...SMALL, '--only', 'create', '--json');
-    expect({ status, stderr, cases: rowsOf(stdout).map((row) => row['case']) }).toEqual({
-      status: 0,
-      stderr: '',
-      cases: ['create', 'create-to-raw-sqlite'],
-    });
-  }, 60_000);
-
   it('reports a figure above its limit as missed', () => {
     const judged = [74.9, 75, 75.1].map((value) => limitLine('b', 'c', 'us', { value, target: 75 }));
     expect(judged.map(({ reached }) => reached)).toEqual([true, true, false]);
   });
-
-  it('postgres measures the store beside plain statements, and two daemons beside one', () => {
-    const { stdout, ...ended } = bench('postgres', '--rounds', '1', '--seconds', '0.1', '--tokens', '100', '--json');
-    expect(ended).toEqual({ status: 0, stderr: '' });
-    const rows = rowsOf(stdout);
-    const judged = rows.filter(({ reached }) => typeof reached === 'boolean');
-    expect(judged.map((row) => row['case'])).toEqual([
-      'create-to-single-commits',
-      'get-to-pool',
-      'create-client',
-      'get-client',
-      'patch-client',
-      'patch-server',
-      'delete-server',
-      'cursor-page',
-      'total',
-      'two-daemons-create',
-      'two-daemons-get',
-      'two-daemons-beside',
-      'two-daemons-delayed',
-      'stopped-daemon',
-    ]);
-    const others = rows.filter((row) => !judged.includes(row) && row['case'] !== 'delete-client');
-    expect(others.map(({ bytes }) => Number(bytes) > 0)).toEqual(Array.from({ length: 5 }, () => true));
-  }, 240_000);
-
-  it('move measures a move to a database and back', () => {
-    const { stdout, ...ended } = bench('move', '--tokens', '100', '--json');
-    expect(ended).toEqual({ status: 0, stderr: 'bench: making a vault of 100 tokens\n' });
-    expect(rowsOf(stdout).slice(0, 2)).toMatchObject([
-      { bench: 'move', case: 'file-to-store', tokens: 100, bytes: expect.any(Number) },
-      { bench: 'move', case: 'store-to-file', tokens: 100, bytes: expect.any(Number) },
-    ]);
-  }, 240_000);
 
   it.each([
     [['nothing'], 'unknown case nothing'],

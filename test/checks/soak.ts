@@ -38,13 +38,14 @@ const OVERDUE_MS = 2 * 60_000;
 const MAX_WAL_MIB = 16;
 /**
  * Settings under which the daemon's memory is what it uses: what is garbage is collected every 10 seconds, the young
- * generation starts at the size to which it grows, and the C library has one arena and returns what is free at its end.
- * Otherwise V8 postpones collections at full load, and buffers that wait for one scatter the C library's free memory: 20
- * to 45 MiB in use took 60 to 120.
+ * generation keeps one size, and the C library has one arena and returns what is free at its end. Otherwise V8 postpones
+ * collections at full load and doubles the young generation up to 128 MiB, and buffers that wait for a collection scatter
+ * the C library's free memory: 20 to 45 MiB in use took 60 to 120.
  */
 const SETTLED = {
   nodeFlags: [
     '--min-semi-space-size=16',
+    '--max-semi-space-size=16',
     '--expose-gc',
     '--import=data:text/javascript,setInterval(gc,10_000).unref()',
   ],
