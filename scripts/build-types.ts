@@ -36,8 +36,10 @@ function typeOf(node: TypeNode, any: string, indent = ''): string {
   if (type !== 'object') return type ?? any;
   if (properties === undefined) return `Readonly<Record<string, ${typeOf(others, any, indent)}>>`;
   const members = Object.entries(properties).map(([name, member]) => {
-    const mark = node.required?.includes(name) ? '' : '?';
-    const declared = `readonly ${name}${mark}: ${typeOf(member, any, `${indent}  `)};\n`;
+    const isOptional = !node.required?.includes(name);
+    // A request leaves out members that are undefined.
+    const or = isOptional && any === 'unknown' ? ' | undefined' : '';
+    const declared = `readonly ${name}${isOptional ? '?' : ''}: ${typeOf(member, any, `${indent}  `)}${or};\n`;
     return `${docs(`${indent}  `, member.description)}${indent}  ${declared}`;
   });
   return `{\n${members.join('')}${indent}}`;

@@ -12,13 +12,13 @@ export interface ApplicationKeyWithText extends ApplicationKey {
 
 /** The options of every call. */
 export interface CallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The trace id of the call: printable ASCII, at most 200 characters. A `VaultError` returns it as `traceId`. */
-  readonly traceId?: string;
+  readonly traceId?: string | undefined;
   /**
    * The idempotency key of the call: printable ASCII, at most 200 characters. Repeating a change with the same key
    * returns the first result and changes nothing. Operations that create records get a random key by default, so a
    * `fetch` that retries is safe.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }

@@ -31,16 +31,16 @@ export interface ClientOptions {
   /** The API key. White space and a byte order mark around it, as in a file, are removed. */
   readonly apiKey: string;
   /** The prefix of the header names. Default: `SVC`. */
-  readonly headerPrefix?: string;
+  readonly headerPrefix?: string | undefined;
   /**
    * The timeout of one call including its body, in milliseconds. Default: 30,000. `0` and `Infinity` mean none; the
    * maximum is 2,147,483,647 (24.8 days), which replaces larger values.
    */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** A signal that aborts every call of the client. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The function that sends requests. Default: the global `fetch`. */
-  readonly fetch?: Fetch;
+  readonly fetch?: Fetch | undefined;
 }
 
 /** The error for a reply that is a problem, or that is not a reply of a vault. */

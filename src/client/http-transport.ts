@@ -6,6 +6,8 @@ import { clearTimeout, endOfTick, setTimeout } from '../core/timers.ts';
 
 /** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
+/** Verifies the server, whatever NODE_TLS_REJECT_UNAUTHORIZED says: requests contain an API key. */
+export const VERIFIED = { rejectUnauthorized: true } as const;
 const CHECK_URL = 'check --url (VAULT_URL)';
 
 /** Hints for the error codes of connections; the first matching pattern wins. */
@@ -65,7 +67,7 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
       ...NO_TIMEOUTS,
       allowH2: false,
       ...(socketPath && { socketPath }),
-      ...(ca !== undefined && { connect: { ca } }),
+      connect: { ca, ...VERIFIED },
     });
   });
 

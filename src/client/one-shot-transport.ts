@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
-import { type HttpTransport, parseAddress, unreachable } from './http-transport.ts';
+import { type HttpTransport, parseAddress, unreachable, VERIFIED } from './http-transport.ts';
 
 /**
  * Creates a transport that sends each request on its own connection, without undici, so commands with a single call
@@ -18,6 +18,7 @@ export function oneShotTransport(url: string, timeoutMs: number, ca?: string): H
       const sent = request({
         ...connection,
         ca,
+        ...VERIFIED,
         agent: false,
         method,
         path: `${base}${path}`,

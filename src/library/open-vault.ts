@@ -19,7 +19,7 @@ import { Fault } from '../core/fault.ts';
 import { sleep } from '../core/timers.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { openVaultAt, parseStore, type VaultLocation } from '../vault/location.ts';
-import { checkUnopenedVault, createVault } from '../vault/vault.ts';
+import { createVault } from '../vault/vault.ts';
 
 /**
  * The options of `openVault`. One of `file` and `store` is required, and at most one of `keyFile`, `keyCommand`, `key`
@@ -193,7 +193,6 @@ async function namedCredential({ passphrase, key, keyCommand, keyFile = '' }: Op
 async function credentialOf(file: string, options: OpenVaultOptions, isNew: boolean): Promise<NewCredential> {
   const { key, passphrase, keyFile, keyCommand } = options;
   const isGiven = (passphrase ?? key) !== undefined;
-  if (!isNew && !isGiven) await checkUnopenedVault(file);
   if (!isNew) {
     const isNamed = isGiven || (keyFile ?? keyCommand) !== undefined;
     if (!isNamed && !existsSync(keyFileBeside(file))) throw noKeyFor(file);
@@ -215,7 +214,8 @@ function closable(
   async function send(sent: Call, signal: AbortSignal): Promise<Reply> {
     if (closing !== undefined) throw new Fault('usage', 'the vault is closed', { hint: 'call openVault again' });
     signal.throwIfAborted();
-    const reply = call(sent).finally(() => running.delete(reply));
+    const isAbandoned = () => signal.aborted;
+    const reply = call({ ...sent, isAbandoned }).finally(() => running.delete(reply));
     running.add(reply);
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason));

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import { stepForward } from '../cli/commands/dev/step-forward.ts';
 import { createClient, type Fetch, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
@@ -136,6 +136,9 @@ function inOneMessage(error: unknown): never {
   throw new Fault(error.code, [error.message, ...error.details, ...hint].join('\n'), { cause: error });
 }
 
+/** The connections of all clients. Node's own agent may send requests to a proxy that the environment names. */
+const agent = new Agent({ keepAlive: true });
+
 /**
  * Sends a request over `http:` with Node's HTTP client and its persistent connections. Replaces `fetch` where a test
  * may have changed it: jest's environment jsdom has none, and Node's calls the global `queueMicrotask`, which fake
@@ -145,7 +148,7 @@ const nodeFetch: Fetch = (url, { method, headers, body = '', signal }) =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const sent = request(url, { method, headers: { ...headers, ...length } }, (response) => {
+    const sent = request(url, { agent, method, headers: { ...headers, ...length } }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);

@@ -137,7 +137,7 @@ describe.runIf(posix)('a certificate chain', () => {
         stdout: '',
         stderr:
           'vault: --tls-key: tls.key is encrypted with a passphrase\n' +
-          "hint: decrypt it: openssl pkey -in 'tls.key' -out decrypted.key\n",
+          'hint: decrypt it: openssl pkey -in tls.key -out decrypted.key\n',
       });
       const [, command = ''] = /hint: decrypt it: (.*)/.exec(ended.stderr) ?? [];
       execFileSync('sh', ['-c', `${command} -passin pass:secret`], { cwd: place.cwd });

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import http from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type StartOptions, startVault, type TestVault } from '../../src/testing/start-vault.ts';
 import { makePlace } from './cli-fixture.ts';
 
@@ -78,6 +79,15 @@ describe('startVault', () => {
   it('treats an undefined option as absent', async () => {
     await using vault = await startVault({ mode: undefined, seedFile: undefined, seed: undefined });
     expect(vault.ids).toEqual({ apps: {}, tokens: {} });
+  });
+
+  it('sends nothing to a proxy of the environment', async () => {
+    const { globalAgent } = http;
+    onTestFinished(() => void Object.assign(http, { globalAgent }));
+    // As NODE_USE_ENV_PROXY=1 does.
+    http.globalAgent = new http.Agent({ proxyEnv: { HTTP_PROXY: 'http://127.0.0.1:9' } });
+    await using vault = await startVault();
+    expect((await vault.client.listTokens()).data).toEqual([]);
   });
 });
 

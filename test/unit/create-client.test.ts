@@ -2,6 +2,8 @@ import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest';
 import {
   type Application,
   type CallOptions,
+  type ClientOptions,
+  type CreateToken,
   createClient,
   type Fetch,
   type Tenant,
@@ -237,5 +239,14 @@ describe('the types of the client', () => {
     expectTypeOf<[]>().toExtend<Parameters<VaultClient['getTenant']>>();
     expectTypeOf<[]>().not.toExtend<Parameters<VaultClient['getToken']>>();
     expectTypeOf(globalThis.fetch).toExtend<Fetch>();
+  });
+
+  it('accept undefined for what may be left out', () => {
+    type Without<Type> = { readonly [Name in keyof Type]: Type[Name] | undefined };
+    expectTypeOf<Without<ClientOptions> & Pick<ClientOptions, 'url' | 'apiKey'>>().toExtend<ClientOptions>();
+    expectTypeOf<Without<CallOptions>>().toExtend<CallOptions>();
+    expectTypeOf<Without<CreateToken> & Pick<CreateToken, 'type'>>().toExtend<CreateToken>();
+    type Query = NonNullable<RequestOf<'listTokens'>['query']>;
+    expectTypeOf<Without<Query>>().toExtend<Query>();
   });
 });

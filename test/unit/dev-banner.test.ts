@@ -27,6 +27,6 @@ it('serve --dev prints a table and a shell command for people', async () => {
   expect(text).toMatch(/^TOKEN_VISA='visa'$/m);
   expect(text).toMatch(/^curl -s http:\/\/127\.0\.0\.1:1\/tokens -H 'SVC-API-KEY: key_p' /m);
   const socket = await devText('table', { ...PLAIN, url: 'unix:/a.sock' }, KEYS, 'ABC');
-  expect(socket).toMatch(/^curl -s --unix-socket '\/a\.sock' http:\/\/localhost\/tokens -H 'ABC-API-KEY: /m);
+  expect(socket).toMatch(/^curl -s --unix-socket \/a\.sock http:\/\/localhost\/tokens -H 'ABC-API-KEY: /m);
   expect(socket).not.toContain('TOKEN_');
 });

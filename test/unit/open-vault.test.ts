@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -94,11 +95,6 @@ describe('openVault', () => {
     ['a directory', 'file_unsafe', (file) => ({ file: path.dirname(file) })],
     ['another file', 'not_a_vault', (file) => writeFileSync(file, 'x'.repeat(8192))],
     ['an empty file', 'not_a_vault', (file) => writeFileSync(file, '')],
-    [
-      'a file of another program, without a key file',
-      'not_a_vault',
-      () => ({ file: 'package.json', keyFile: undefined }),
-    ],
     [
       'a link',
       'file_unsafe',
@@ -255,6 +251,30 @@ describe('an opened vault', () => {
     expect(stored.get()).toBe(1);
     vi.advanceTimersByTime(60_000);
     await vi.waitFor(() => expect(stored.get()).toBe(0), { timeout: 5_000 });
+  });
+
+  // `vault restore --move-aside` takes such a lock to find out whether a process has the file open.
+  it.runIf(process.platform === 'linux')(
+    'keeps the locks of another vault of this process on the same file',
+    async () => {
+      const { file } = await makeVault();
+      await using _first = await openVault({ file });
+      await using _second = await openVault({ file });
+      const take = `new (require('better-sqlite3'))(${JSON.stringify(file)}, { timeout: 0 }).exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version')`;
+      expect(() => execFileSync(process.execPath, ['-e', take], { stdio: 'pipe' })).toThrow('database is locked');
+    },
+  );
+
+  it('ends the wait of a call for new log entries when its signal aborts', async () => {
+    const { file, management } = await makeVault();
+    await using vault = await openVault({ file });
+    const client = vault.client({ apiKey: management });
+    const query = { after: '9999.0', wait: 25 };
+    // An account has room for 8 such calls.
+    for (let times = 0; times < 9; times += 1) {
+      const waiting = client.listLogs({ query, signal: AbortSignal.timeout(150) });
+      await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
+    }
   });
 
   it('reports that another process holds the file, as a daemon does', { timeout: 20_000 }, async () => {

@@ -1,4 +1,5 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
+import { shellWord } from '../../client/shell-word.ts';
 import { Fault } from '../../core/fault.ts';
 import { isOpenToOthers } from '../../core/open-to-others.ts';
 import { reasonOf } from '../exit/error-reason.ts';
@@ -31,7 +32,7 @@ export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'gid' | 
   if (!isForeign && !isOpenToOthers(opened)) return;
   if (readFlags(FLAGS.permissions, { flags: {}, env: process.env }).allowInsecurePermissions) return;
   throw new Fault('file_unsafe', `${path} ${isForeign ? 'belongs to another user' : 'is open to other users'}`, {
-    hint: isForeign ? `make a copy of your own, then \`chmod 600 COPY\`` : `chmod 600 '${path}'`,
+    hint: isForeign ? `make a copy of your own, then \`chmod 600 COPY\`` : `chmod 600 ${shellWord(path)}`,
   });
 }
 

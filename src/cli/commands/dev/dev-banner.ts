@@ -1,3 +1,4 @@
+import { shellWord } from '../../../client/shell-word.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Format } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -28,7 +29,7 @@ function devBanner({ url, seed, ui }: Pick<Ready, 'url' | 'seed' | 'ui'>, keys: 
 function curlLine(url: string, key: string, headerPrefix: string): string {
   const body = JSON.stringify({ type: 'card', data: CARD });
   const where = url.startsWith('unix:')
-    ? `--unix-socket '${url.slice('unix:'.length)}' http://localhost/tokens`
+    ? `--unix-socket ${shellWord(url.slice('unix:'.length))} http://localhost/tokens`
     : `${url}/tokens`;
   return `curl -s ${where} -H '${headerPrefix}-API-KEY: ${key}' -H 'content-type: application/json' -d '${body}'`;
 }

@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import { shellWord } from '../../../client/shell-word.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Environment, FLAGS, type FlagValues, flag, type Line, oneShot } from '../../flags/global-flags.ts';
@@ -121,7 +122,9 @@ async function variablesOfDaemon(
 ): Promise<Readonly<Record<string, string>>> {
   const ready = await readReadyFile(file);
   if (ready === undefined) {
-    throw new Fault('usage', `--ready-file: there is no file ${file}`, { hint: `vault wait --ready-file '${file}'` });
+    throw new Fault('usage', `--ready-file: there is no file ${file}`, {
+      hint: `vault wait --ready-file ${shellWord(file)}`,
+    });
   }
   const key = ready[`${as ?? 'private'}_key`];
   if (as !== undefined && key === undefined) {

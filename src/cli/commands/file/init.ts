@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
+import { shellWord } from '../../../client/shell-word.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Credential } from '../../../keyring/credential.ts';
@@ -154,9 +155,9 @@ export function initNotes({ file, keyFile, keyCommand, keyOut }: MadeVault): rea
           `wrote ${file}; ${keyFile} opens it`,
           `keep a copy of ${keyFile} in another place: without it nobody can read the vault`,
         ];
-  const named = keyFile === undefined || keyFile === keyFileBeside(file) ? '' : ` --key-file '${keyFile}'`;
-  const opener = keyCommand === undefined ? named : ` --key-command '${keyCommand}'`;
-  const next = `vault apps create --file '${file}'${opener} --api-key-file '${keyOut ?? 'FILE'}' --name backend --type private --rule 'container=/ transform=mask permissions=token:create,token:read'`;
+  const named = keyFile === undefined || keyFile === keyFileBeside(file) ? '' : ` --key-file ${shellWord(keyFile)}`;
+  const opener = keyCommand === undefined ? named : ` --key-command ${shellWord(keyCommand)}`;
+  const next = `vault apps create --file ${shellWord(file)}${opener} --api-key-file ${shellWord(keyOut ?? 'FILE')} --name backend --type private --rule 'container=/ transform=mask permissions=token:create,token:read'`;
   return [
     made,
     keyOut === undefined

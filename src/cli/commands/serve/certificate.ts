@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { shellWord } from '../../../client/shell-word.ts';
 import { Fault } from '../../../core/fault.ts';
 import { clearInterval, setInterval, wallTime } from '../../../core/timers.ts';
 import type { Daemon } from '../../../http/daemon.ts';
@@ -80,7 +81,7 @@ async function readFiles(paths: Paths) {
   const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
   if (ENCRYPTED.test(key)) {
     throw new Fault('usage', `--tls-key: ${paths.key} is encrypted with a passphrase`, {
-      hint: `decrypt it: openssl pkey -in '${paths.key}' -out decrypted.key`,
+      hint: `decrypt it: openssl pkey -in ${shellWord(paths.key)} -out decrypted.key`,
     });
   }
   const { createSecureContext } = await import('node:tls');
