@@ -21,7 +21,10 @@ export type SearchCondition =
 
 /** A page that was found by reading at most a few thousand tokens. */
 export interface FoundPage {
-  /** The tokens of the page. Absent when finding them requires a walk (`walkTokens`). */
+  /**
+   * The tokens of the page. `full` is empty if it has more than `MAX_LISTED` bytes. Absent when finding them requires a
+   * walk (`walkTokens`).
+   */
   readonly records: readonly PresentedToken[] | undefined;
   /**
    * The number of matches. Absent when counting them requires a walk. Above `MAX_TOTAL` the exact number is unknown.
@@ -62,6 +65,7 @@ export interface Walk extends Scan {
 export interface WalkSlice {
   /** The number of matches among the examined tokens. */
   readonly found: number;
+  /** `full` is empty if it has more than `MAX_LISTED` bytes. */
   readonly records: readonly PresentedToken[];
   /** The position where the next step continues. Absent at the end. */
   readonly next?: ScanPosition | undefined;

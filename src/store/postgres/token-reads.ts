@@ -1,3 +1,4 @@
+import { MAX_LISTED } from '../../contract/limits.ts';
 import type { Instant, PresentedToken, Store, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
 import { TOKEN_ROW } from '../rows/record-columns.ts';
@@ -19,6 +20,9 @@ export const TOKEN_COLUMNS = TOKEN_ROW.of('t').replace('t.full', 't.revealed');
 
 export const SCANNED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented';
 export const PRESENTED_COLUMNS = `${SCANNED_COLUMNS}, t.revealed`;
+/** The same columns for a page, where the last one is empty if it is long. */
+export const LISTED_COLUMNS = `${SCANNED_COLUMNS},
+  CASE WHEN length(t.revealed) <= ${MAX_LISTED} THEN t.revealed ELSE '' END`;
 
 const optionalNumber = optionally(storedNumber);
 
@@ -40,7 +44,7 @@ export function toScannedToken(tenantId: string, row: Row): ScannedToken {
   };
 }
 
-/** Decodes a row that begins with `PRESENTED_COLUMNS`. */
+/** Decodes a row that begins with `PRESENTED_COLUMNS` or `LISTED_COLUMNS`. */
 export function toPresentedToken(tenantId: string, row: Row): PresentedToken {
   return { ...toScannedToken(tenantId, row), full: storedBytes(row[5]) };
 }

@@ -1,3 +1,4 @@
+import { MAX_LISTED } from '../../../contract/limits.ts';
 import type { PresentedToken } from '../../../core/ports.ts';
 import { number, optional } from '../../rows/columns.ts';
 import { storedBytes, storedMonth, storedNumber, storedText } from '../../rows/stored-value.ts';
@@ -16,6 +17,12 @@ export type PresentedRow = readonly [
 /** SQLite returns one blob faster than three. A damaged length shifts the values after it, so they fail to decrypt. */
 export const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
+
+/** The same columns for a page, where `full` is empty if it is long. */
+export const LISTED_COLUMNS = PRESENTED_COLUMNS.replace(
+  't.full',
+  `CASE WHEN length(t.full) <= ${MAX_LISTED} THEN t.full ELSE x'' END`,
+);
 
 /** The same columns, but without `full`. */
 export const SCANNED_COLUMNS = PRESENTED_COLUMNS.replace(' || t.full', '');
