@@ -141,14 +141,19 @@ export function storeFilters(store: () => Store): void {
 
     it('leaves the longest values out of a page', async () => {
       const { id: tenant } = await addTenant(store());
-      for (const [id, length] of Object.entries({ t1: MAX_LISTED, t2: MAX_LISTED + 1 }))
-        await addToken(store(), tenant, { id, full: sealed(id, length) });
+      for (const [id, length] of Object.entries({ t1: MAX_LISTED, t2: MAX_LISTED + 1 })) {
+        await addToken(store(), tenant, { id: `${id}f`, full: sealed(id, length) });
+        await addToken(store(), tenant, { id: `${id}p`, presented: sealed(id, length) });
+      }
       const filter = everything(tenant);
       const { records: found = [] } = await store().findTokens(filter, FIRST_PAGE, NOW);
       const walk = { after: undefined, limit: 10, skip: 0, take: 10 };
       const { records: walked } = await store().walkTokens(filter, walk, NOW);
-      for (const page of [found, walked]) expect(page.map(({ full }) => full.length)).toEqual([MAX_LISTED, 0]);
-      expect((await store().findPresentedToken(tenant, 't2', NOW))?.full).toHaveLength(MAX_LISTED + 1);
+      const { records: scanned } = await store().scanTokens(filter, walk, NOW);
+      for (const page of [found, walked]) expect(page.map(({ full }) => full.length)).toEqual([MAX_LISTED, 40, 0, 40]);
+      for (const page of [found, walked, scanned])
+        expect(page.map(({ presented }) => presented.length)).toEqual([40, MAX_LISTED, 40, 0]);
+      expect((await store().findPresentedToken(tenant, 't2f', NOW))?.full).toHaveLength(MAX_LISTED + 1);
     });
 
     it('matches a plain filter in order and total for any conditions', async () => {

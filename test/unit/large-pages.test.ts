@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { MAX_LISTED } from '../../src/contract/limits.ts';
+import type { Caller, Context } from '../../src/core/handler.ts';
 import type { Store, VaultHeader } from '../../src/core/ports.ts';
-import type { SnapshotReads } from '../../src/core/scan-ports.ts';
+import { readTokens } from '../../src/core/tokens/read-tokens.ts';
 import { openTestStore } from '../test-store.ts';
-import { type Core, openCore } from './core-fixture.ts';
+import { type Core, openCore, partOfSegment } from './core-fixture.ts';
 
 const MIB = 1024 * 1024;
 
@@ -46,6 +47,20 @@ it('a list reads large tokens one at a time, unless it masks them', async () => 
   expect(reads).toHaveLength(6);
 });
 
+it('a list and a scan read tokens with large masks one at a time', async () => {
+  const { core, reads } = await open();
+  const containers = ['/qa/'];
+  const add = (id: string, mask: string) => core.token({ id, type: 'token', data: 'd', mask, containers });
+  await add('a-1', 'm'.repeat(2 * MAX_LISTED));
+  await add('b-2', 'm');
+  expect(await list(core)).toEqual([200, { 'a-1': 1, 'b-2': 1 }]);
+  expect(await list(core, [['transform', 'mask']])).toEqual([200, { 'a-1': 2 * MAX_LISTED, 'b-2': 1 }]);
+  expect(reads).toEqual(['a-1', 'a-1']);
+  const apiKey = await partOfSegment(core);
+  expect(await list(core, [], { apiKey })).toEqual([200, { 'a-1': 1, 'b-2': 1 }]);
+  expect(reads).toEqual(['a-1', 'a-1', 'a-1', 'a-1']);
+});
+
 it('a list above the size limit of a response ends before it reads its other tokens', async () => {
   const { core, reads, add } = await open();
   for (const id of ['a-1', 'b-2', 'c-3', 'd-4', 'e-5']) await add(id, 3 * MIB);
@@ -62,30 +77,20 @@ it('large tokens that move or go while a list reads them are no damage', async (
   expect(await list(core, [['container', '/general/']])).toEqual([200, { 'd-4': 2 * MAX_LISTED }]);
 });
 
-it('detokenize reads a large token at a time', async () => {
+it('a batch reads no further token in a tick after a large one', async () => {
   const counts: number[] = [];
-  const storeOf = async (header: VaultHeader): Promise<Store> => {
-    const store = await openTestStore(header);
-    const readNow: Store['readNow'] = (read) => {
-      let count = 0;
-      const find = (reads: SnapshotReads): SnapshotReads => ({
-        ...reads,
-        findPresentedToken(...asked) {
-          count += 1;
-          return reads.findPresentedToken(...asked);
-        },
-      });
-      const found = store.readNow?.((reads) => read(find(reads)));
-      if (count > 0) counts.push(count);
-      return found;
-    };
-    return { ...store, readNow };
+  const readNow = (read: (reads: object) => unknown) => {
+    const at = counts.push(0) - 1;
+    return read({
+      findPresentedToken(_tenant: string, id: string) {
+        counts[at] = (counts[at] ?? 0) + 1;
+        return { presented: new Uint8Array(1), full: new Uint8Array(id === 'large' ? MIB : 1) };
+      },
+    });
   };
-  const core = await openCore({ limits: { body: 2 * MIB }, storeOf });
-  const ids = ['a-1', 'b-2', 'c-3', 'd-4'];
-  for (const [at, id] of ids.entries()) await core.token({ id, type: 'token', data: 'x'.repeat(at > 1 ? MIB : 1) });
-  const bodyText = JSON.stringify(ids.map((id) => `{{ ${id} | size }}`));
-  const call = { operation: 'detokenize' as const, apiKey: core.key, mediaType: 'application/json', bodyText };
-  expect((await core.client.call({ ...call, params: {}, query: [] })).bodyText).toBe(`[1,1,${MIB},${MIB}]`);
-  expect(counts).toEqual([3, 1]);
+  const caller = { tenant: { record: { id: 't' } } } as Caller;
+  const ids = ['a-1', 'large', 'b-2', 'c-3', 'large', 'large'];
+  const read: string[] = [];
+  for await (const { id } of readTokens(ids, 0, caller, { store: { readNow } } as object as Context)) read.push(id);
+  expect({ read, counts }).toEqual({ read: ids, counts: [2, 3, 1] });
 });

@@ -157,7 +157,7 @@ function* show(
   const page = createPage(asked, sought, caller, context);
   for (const record of records) {
     yield* settled(caller.work.next(sealedBytes(record)));
-    const isWhole = record.full.length > 0 || asked.transform !== undefined;
+    const isWhole = record.presented.length > 0 && (record.full.length > 0 || asked.transform !== undefined);
     const whole = isWhole
       ? record
       : yield* settled(readsOf(context).findPresentedToken(record.tenant_id, record.id, sought.now));
