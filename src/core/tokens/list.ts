@@ -14,6 +14,7 @@ import { type OpenedToken, queryTest, searchCondition } from '../search/query-te
 import { type Steps, settled } from '../steps.ts';
 import { readsOf } from '../ticks.ts';
 import { readHeld } from '../work.ts';
+import type { UsedToken } from './activity.ts';
 import { presentedColumns } from './clear-columns.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
 import { blindName, sealedIndexes } from './indexes.ts';
@@ -189,7 +190,7 @@ function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly 
 function createPage({ query, isSearch, transform }: Asked, sought: Sought, caller: Caller, context: Context) {
   const { tenant, grants, recorder } = caller;
   const matches = query && queryTest(query, tenant.keyring);
-  const shown: PresentedToken[] = [];
+  const shown: UsedToken[] = [];
   const tokens: JsonText[] = [];
   let length = 0;
   let revealed = false;
@@ -212,7 +213,9 @@ function createPage({ query, isSearch, transform }: Asked, sought: Sought, calle
       length += presented.text.text.length;
       if (length > context.limits.response) throw pageTooLarge();
       revealed ||= presented.transform === 'reveal';
-      shown.push(record);
+      // The record itself would keep its values.
+      const { tenant_id, id, active_month } = record;
+      shown.push({ tenant_id, id, active_month });
       tokens.push(presented.text);
     },
     end(): readonly JsonText[] {
