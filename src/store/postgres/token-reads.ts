@@ -18,7 +18,7 @@ import { blindText, uuidKey } from './uuid-text.ts';
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
 export const TOKEN_COLUMNS = TOKEN_ROW.of('t').replace('t.full', 't.revealed');
 
-export const PRESENTED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented, t.revealed';
+const PRESENTED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented, t.revealed';
 /** The same columns for a page, where long values are empty. */
 export const PAGE_COLUMNS = PRESENTED_COLUMNS.replace(
   /t\.(?:presented|revealed)/g,
