@@ -8,7 +8,7 @@ import { ENTITY_ID, NAME, OWN_TENANT_ID, object, PLAIN_TEXT, TIME } from './sche
  */
 const LOG_ID = {
   type: 'string',
-  pattern: '^(\\d{1,15}:)?\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$',
+  pattern: '^\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$',
   examples: ['57.1'],
 } as const;
 

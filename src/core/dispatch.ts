@@ -13,6 +13,7 @@ import { type JsonText, stringifyJson } from './json/stringify.ts';
 import { loaded } from './loaded-once.ts';
 import { Problem, problemReply, throwIf } from './problem.ts';
 import type { FoundReply, Replay } from './replay.ts';
+import { pageTooLarge } from './request/page.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, type Request, validate } from './request/validate.ts';
 import { runSteps, type Steps, settled, stepsOf } from './steps.ts';
@@ -146,9 +147,7 @@ export function createDispatch(context: Context) {
     if (result === undefined) return { status, traceId };
     const bodyText = stringifyJson(result);
     if (!isLonger(bodyText, context.limits.response)) return { status, bodyText, traceId };
-    throw new Problem('result_too_large', {
-      errors: { size: ['must be smaller, because these items exceed the size limit of a response'] },
-    });
+    throw pageTooLarge();
   }
 }
 

@@ -21,7 +21,10 @@ export type SearchCondition =
 
 /** A page that was found by reading at most a few thousand tokens. */
 export interface FoundPage {
-  /** The tokens of the page. Absent when finding them requires a walk (`walkTokens`). */
+  /**
+   * The tokens of the page. Values of more than `MAX_LISTED` bytes are empty. Absent when finding them requires a walk
+   * (`walkTokens`).
+   */
   readonly records: readonly PresentedToken[] | undefined;
   /**
    * The number of matches. Absent when counting them requires a walk. Above `MAX_TOTAL` the exact number is unknown.
@@ -29,7 +32,7 @@ export interface FoundPage {
   readonly total: number | undefined;
 }
 
-/** The columns that a scan reads: all but the value with the data. */
+/** The columns that a scan reads: all but the value with the data. A scan leaves the other one empty if it is long. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
 
 /** The token after which a scan continues, in its order. */
@@ -62,6 +65,7 @@ export interface Walk extends Scan {
 export interface WalkSlice {
   /** The number of matches among the examined tokens. */
   readonly found: number;
+  /** Values of more than `MAX_LISTED` bytes are empty. */
   readonly records: readonly PresentedToken[];
   /** The position where the next step continues. Absent at the end. */
   readonly next?: ScanPosition | undefined;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MAX_LISTED } from '../../src/contract/limits.ts';
 import type { TokenType } from '../../src/contract/token-types.ts';
 import type { Store, TokenCondition, TokenFilter, TokenRecord } from '../../src/core/ports.ts';
 import type { ScanPosition, ScanSlice, SearchCondition, TimeRange, WalkSlice } from '../../src/core/scan-ports.ts';
@@ -14,6 +15,7 @@ import {
   indexes,
   NOW,
   presentedOf,
+  sealed,
   tokenRecord,
   tombstoneOf,
 } from './store-fixtures.ts';
@@ -135,6 +137,23 @@ export function storeFilters(store: () => Store): void {
       const id_in = Array.from({ length: 1000 }, (_, n) => `t${n}`);
       const filter = { tenant_id: tenant, all: [{ id_in }] };
       expect(await store().findTokens(filter, { offset: 0, limit: 0 }, NOW)).toMatchObject({ total: 2 });
+    });
+
+    it('leaves the longest values out of a page', async () => {
+      const { id: tenant } = await addTenant(store());
+      for (const [id, length] of Object.entries({ t1: MAX_LISTED, t2: MAX_LISTED + 1 })) {
+        await addToken(store(), tenant, { id: `${id}f`, full: sealed(id, length) });
+        await addToken(store(), tenant, { id: `${id}p`, presented: sealed(id, length) });
+      }
+      const filter = everything(tenant);
+      const { records: found = [] } = await store().findTokens(filter, FIRST_PAGE, NOW);
+      const walk = { after: undefined, limit: 10, skip: 0, take: 10 };
+      const { records: walked } = await store().walkTokens(filter, walk, NOW);
+      const { records: scanned } = await store().scanTokens(filter, walk, NOW);
+      for (const page of [found, walked]) expect(page.map(({ full }) => full.length)).toEqual([MAX_LISTED, 40, 0, 40]);
+      for (const page of [found, walked, scanned])
+        expect(page.map(({ presented }) => presented.length)).toEqual([40, MAX_LISTED, 40, 0]);
+      expect((await store().findPresentedToken(tenant, 't2f', NOW))?.full).toHaveLength(MAX_LISTED + 1);
     });
 
     it('matches a plain filter in order and total for any conditions', async () => {

@@ -9,7 +9,7 @@ import type { SqlClient, Statement } from '../../src/store/postgres/sql-client.t
 import { toBound } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { planTokens, planWalk, readWeights, weigh } from '../../src/store/postgres/token-plan.ts';
-import { PRESENTED_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/token-reads.ts';
+import { PAGE_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/token-reads.ts';
 import type { Fragment } from '../../src/store/rows/fragment.ts';
 import type { Row } from '../../src/store/rows/store-steps.ts';
 import type { TokenQuery } from '../../src/store/rows/token-query.ts';
@@ -158,7 +158,7 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
     const slice = { limit: 100, skip: 0, take: 20 };
     const after = { created_at: TOKENS / 20, id: 'tok_8' };
     const pages = [undefined, after].map((each) =>
-      planWalk(weights, query, { ...slice, after: each }, NOW, PRESENTED_COLUMNS),
+      planWalk(weights, query, { ...slice, after: each }, NOW, PAGE_COLUMNS),
     );
     const plan = planTokens(weights, query, { offset: 20, limit: 20 }, NOW);
     for (const page of [...pages, ...(plan.list === undefined ? [] : [plan.list])]) {

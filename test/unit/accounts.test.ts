@@ -158,11 +158,11 @@ it('what a scan opens after it waited for its store counts as its work', async (
       for (let turn = 0; turn < 3; turn += 1) await immediate();
       scans += 1;
       // Opening takes 2 s.
-      const filter = () => {
+      const entries = () => {
         seconds += 2;
-        return [];
+        return [].entries();
       };
-      const records = Object.assign([], { filter });
+      const records = Object.assign([], { entries });
       return { records, next: scans < 20 ? { created_at: 1, id: 'a' } : undefined };
     },
   });

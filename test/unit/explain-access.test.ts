@@ -28,7 +28,7 @@ describe('its own access', () => {
     const world = await openTestVault('own access');
     const make = (body: object) => world.application({ name: 'n', type: 'private', ...body });
     const writer = await make({ permissions: ['token:create'] });
-    const tokens = { 'card-1': ['/pci/high/'], 'bank-1': ['/bank/high/'] };
+    const tokens = { 'card-1': ['/pci/high/'], 'bank-1': ['/bank/high/'], 'both-1': ['/bank/low/', '/x/'] };
     for (const [id, containers] of Object.entries(tokens))
       await world.call(writer, 'createToken', { body: { id, type: 'token', data: 1, containers } });
     const explain = (key: string, token_id: string, more: object = {}) =>
@@ -63,8 +63,22 @@ describe('its own access', () => {
     });
     const key = await make({ rules: [...rules, ...blind] });
     await world.call(key, 'createToken', { body: { id: 'bank-3', type: 'token', data: 1, containers: ['/x/'] } });
-    const [there, elsewhere] = [await explain(key, 'bank-1'), await explain(key, 'bank-3')];
-    expect([there.status, there.text]).toEqual([200, elsewhere.text.replaceAll('bank-3', 'bank-1')]);
+    const there = await explain(key, 'bank-1');
+    expect(there.status).toBe(200);
+    for (const id of ['bank-3', 'both-1'])
+      expect((await explain(key, id)).text.replaceAll(id, 'bank-1')).toBe(there.text);
+  });
+
+  it('of an expiring key on such a token is the same wherever the token is', async () => {
+    const { make, explain } = await open();
+    const conditions = [
+      { attribute: 'id', operator: 'equals', value: 'card-2' },
+      { attribute: 'container', operator: 'starts_with', value: '/pci/' },
+    ];
+    const [{ container: _, ...rule } = {}] = rules;
+    const key = await make({ type: 'expiring', rules: [{ ...rule, conditions }] });
+    const [there, elsewhere] = [await explain(key, 'bank-1'), await explain(key, 'card-1')];
+    expect([there.status, there.text]).toEqual([200, elsewhere.text.replaceAll('card-1', 'bank-1')]);
   });
 
   it.each([

@@ -45,8 +45,7 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
     if (own.source === 'nothing') return `No rule and no plain permission grants ${permission} on this token.`;
     if (creator?.source === 'nothing') return `The creator of the application has no ${permission} on this token.`;
     if (missing !== undefined) {
-      const where = token.isHidden ? 'one of them' : missing;
-      return `A change needs ${permission} in every container; no rule grants it in ${where}.`;
+      return `A change needs ${permission} in every container; no rule grants it in ${missing}.`;
     }
     if (!isFound) return 'A search finds only tokens that the application may read.';
     const because = becauseOf(grants, permission, token);

@@ -65,7 +65,11 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   // The rules that do not grant a permission would reveal the containers of a hidden token.
   const asked = isHidden ? ADDRESSING : TOKEN_PERMISSIONS;
   const permissions = asked.map((permission) => {
-    const { creator, ...explained } = explainAccess(isHidden ? only(grants, permission) : grants, permission, token);
+    const held = isHidden ? only(grants, permission) : grants;
+    const found = explainAccess(held, permission, token);
+    // The outcome of each rule would reveal containers of a hidden token.
+    const isAlike = isHidden && !found.allowed;
+    const { creator, ...explained } = isAlike ? explainAccess(held, permission, { ...token, containers: [] }) : found;
     // A key does not learn the rules of its creator.
     return { ...explained, ...(!isOwn && creator && { creator }) };
   });

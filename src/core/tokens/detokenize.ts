@@ -11,7 +11,7 @@ import { collectErrors, createErrors, mapJson, printBatch, tooLarge } from '../r
 import type { Work } from '../work.ts';
 import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
-import { openGoverned } from './present-token.ts';
+import { openGoverned, sealedBytes } from './present-token.ts';
 import { readTokens } from './read-tokens.ts';
 
 /** A text of the body with expressions, split into its parts. */
@@ -131,6 +131,8 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
   }
 
   for await (const { id, record } of readTokens([...references.keys()], now, caller, context)) {
+    const opening = caller.work.next(record && sealedBytes(record));
+    if (opening !== undefined) await opening;
     const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
     const named = references.get(id) ?? [];
     if (record === undefined || opened?.data === undefined) {

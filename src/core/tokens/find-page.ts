@@ -106,7 +106,11 @@ export async function findAfter(sought: Sought, { after, order, limit }: Scan, c
 
 function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
   const last = found.length > limit ? found[limit - 1] : undefined;
-  return last && { id: last.id, created_at: unpackClear(last.clear).created_at };
+  return last && positionOf(last);
+}
+
+function positionOf({ id, clear }: ScannedToken): ScanPosition {
+  return { id, created_at: unpackClear(clear).created_at };
 }
 
 /** Where a walk starts, and in which order. */
@@ -144,8 +148,8 @@ async function findGoverned(
 }
 
 /**
- * Yields the tokens after `from` that the rules allow, in slices. Opens each candidate. Reads all tokens of the tenant,
- * unless the indexes leave only a few candidates.
+ * Yields the tokens after `from` that the rules allow, in slices. Opens each candidate, long ones in slices of their
+ * own. Reads all tokens of the tenant, unless the indexes leave only a few candidates.
  */
 async function* reachable(
   { filter, now, keyring, reaches, work }: Sought,
@@ -163,10 +167,22 @@ async function* reachable(
       : await store.scanTokens(filter, slice, now);
     const again = work.still();
     if (again !== undefined) await again;
-    const allowed = records.filter((record) => {
-      const { containers } = openPresented(keyring, record.id, record).details;
-      return reaches({ id: record.id, containers });
-    });
+    let allowed: ScannedToken[] = [];
+    for (const [at, record] of records.entries()) {
+      const { id, tenant_id } = record;
+      let whole: ScannedToken | undefined = record;
+      if (record.presented.length === 0) {
+        const previous = records[at - 1];
+        if (previous !== undefined && work.spent > SHORT_PAGE_MS) {
+          yield { records: allowed, next: positionOf(previous) };
+          allowed = [];
+        }
+        await work.own();
+        whole = await store.findPresentedToken(tenant_id, id, now);
+      }
+      if (whole && reaches({ id, containers: openPresented(keyring, id, whole).details.containers }))
+        allowed.push(record);
+    }
     yield { records: allowed, next };
     after = next;
   } while (after !== undefined);

@@ -7,12 +7,14 @@ import type { Caller, Context, Handler } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
 import { decoded, invalid, Problem } from '../problem.ts';
-import { DEFAULT_SIZE, type PageQuery, pageOf, pageRequest } from '../request/page.ts';
+import { DEFAULT_SIZE, type PageQuery, pageOf, pageRequest, pageTooLarge } from '../request/page.ts';
 import type { ScanPosition, TimeRange } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
 import { type OpenedToken, queryTest, searchCondition } from '../search/query-test.ts';
 import { type Steps, settled } from '../steps.ts';
+import { readsOf } from '../ticks.ts';
 import { readHeld } from '../work.ts';
+import type { UsedToken } from './activity.ts';
 import { presentedColumns } from './clear-columns.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
 import { blindName, sealedIndexes } from './indexes.ts';
@@ -74,12 +76,22 @@ function* numberedPage(asked: Asked, numbered: PageQuery, caller: Caller, contex
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, context.clock.cutoff());
   const find = () => findPage(sought, pageRequest(numbered), context);
-  const { records, total } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
+  const { records, total } = yield* readPage(find, caller, context);
   return pageWith(yield* show(records, asked, sought, caller, context), total, sought, numbered);
 }
 
-function bytesOfPage({ records }: { readonly records: readonly PresentedToken[] }): number {
-  return records.reduce((sum, record) => sum + sealedBytes(record), 0);
+/** Reads a page whose reply is counted. A reply above the size limit is refused before it is complete. */
+function readPage<Page extends { readonly records: readonly PresentedToken[] }>(
+  find: () => Steps<Page>,
+  { work }: Caller,
+  { limits: { response } }: Context,
+): Steps<Page> {
+  const bytesOf = ({ records }: Page) =>
+    Math.min(
+      response,
+      records.reduce((sum, record) => sum + sealedBytes(record), 0),
+    );
+  return readHeld(work, response, find, bytesOf);
 }
 
 /**
@@ -104,7 +116,7 @@ function* pageBehind(
   const order = wanted.order ?? cursor?.order;
   if (cursor !== undefined && order !== cursor.order) throw invalid('order', 'must be the order of `start`');
   const find = () => settled(findAfter(sought, { after: cursor?.after, order, limit: size }, context));
-  const { records, next } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
+  const { records, next } = yield* readPage(find, caller, context);
   const data = yield* show(records, asked, sought, caller, context);
   return { pagination: { page_size: size, next: next && cursorOf(next, order, caller, context) }, data };
 }
@@ -146,7 +158,12 @@ function* show(
   const page = createPage(asked, sought, caller, context);
   for (const record of records) {
     yield* settled(caller.work.next(sealedBytes(record)));
-    page.add(record);
+    const isWhole = record.presented.length > 0 && (record.full.length > 0 || asked.transform !== undefined);
+    const whole = isWhole
+      ? record
+      : yield* settled(readsOf(context).findPresentedToken(record.tenant_id, record.id, sought.now));
+    // A token that has changed since it was found may fail; the call is then repeated.
+    if (whole !== undefined) page.add(whole);
   }
   return page.end();
 }
@@ -173,8 +190,9 @@ function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly 
 function createPage({ query, isSearch, transform }: Asked, sought: Sought, caller: Caller, context: Context) {
   const { tenant, grants, recorder } = caller;
   const matches = query && queryTest(query, tenant.keyring);
-  const shown: PresentedToken[] = [];
+  const shown: UsedToken[] = [];
   const tokens: JsonText[] = [];
+  let length = 0;
   let revealed = false;
 
   function isSearchable({ id, details: { containers } }: Pick<OpenedToken, 'id' | 'details'>): boolean {
@@ -192,8 +210,12 @@ function createPage({ query, isSearch, transform }: Asked, sought: Sought, calle
         if (sought.isExact) requireFound(sought, record);
         return;
       }
+      length += presented.text.text.length;
+      if (length > context.limits.response) throw pageTooLarge();
       revealed ||= presented.transform === 'reveal';
-      shown.push(record);
+      // The record itself would keep its values.
+      const { tenant_id, id, active_month } = record;
+      shown.push({ tenant_id, id, active_month });
       tokens.push(presented.text);
     },
     end(): readonly JsonText[] {

@@ -1,3 +1,4 @@
+import { MAX_DATA, MAX_DEFINITION } from '../../contract/limits.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
@@ -16,9 +17,9 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 
-/** Returns the number of sealed bytes of a token. Its reply is about as long. */
+/** Returns the number of sealed bytes of a token, the maximum for values that a page lacks. Its reply is about as long. */
 export function sealedBytes({ presented, full }: PresentedToken): number {
-  return presented.length + full.length;
+  return (presented.length || MAX_DEFINITION) + (full.length || MAX_DATA);
 }
 
 /**

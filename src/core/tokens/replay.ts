@@ -6,7 +6,7 @@ import type { PresentedToken } from '../ports.ts';
 import type { FoundReply, Replay } from '../replay.ts';
 import { presentedColumns } from './clear-columns.ts';
 import { type ContainerVisibility, containerVisibility, isDeduplicated } from './create.ts';
-import { showToken } from './present-token.ts';
+import { sealedBytes, showToken } from './present-token.ts';
 import { readTokens } from './read-tokens.ts';
 import { decodeDefinition, openFull, openPresented } from './token-codec.ts';
 import { isReader, showUpdated } from './update.ts';
@@ -53,7 +53,7 @@ export async function showCreatedNow(
   const visibleAs = containerVisibility(caller.grants);
   const tokens: ReplyBody<Token>[] = [];
   for await (const { id, record } of readTokens(reply.ids, context.clock.cutoff(), caller, context)) {
-    const slice = caller.work.next();
+    const slice = caller.work.next(record && sealedBytes(record));
     if (slice !== undefined) await slice;
     if (record === undefined || isLater(record, reply)) return undefined;
     const token = showAsCreated({ id, record, found: reply.found?.[tokens.length] }, caller, visibleAs);

@@ -8,7 +8,7 @@ import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { toBound } from './sql-client.ts';
 import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
-import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './token-reads.ts';
+import { PAGE_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './token-reads.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The number of columns of a walk before those of the token. */
@@ -66,7 +66,7 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
     walkTokens: (filter, walk, now) =>
       search<WalkSlice>(filter, { nothing: { found: 0, records: [] } }, async (run, weights, query) => {
         const limit = Math.ceil(walk.limit / weightOf(query));
-        const plan = planWalk(weights, query, { ...walk, limit }, now, PRESENTED_COLUMNS);
+        const plan = planWalk(weights, query, { ...walk, limit }, now, PAGE_COLUMNS);
         return sliceOf(await run(...toBound(plan)), limit, toPresentedToken, filter.tenant_id);
       }),
 

@@ -10,7 +10,7 @@ import { isBehind, type WalkOrder, walkOrder } from '../rows/walk-order.ts';
 import { isLive, wherePrefix } from '../rows/where.ts';
 import { storedList } from './sql-client.ts';
 import { blindsOf, idsOf, whereQuery } from './token-conditions.ts';
-import { PRESENTED_COLUMNS } from './token-reads.ts';
+import { PAGE_COLUMNS } from './token-reads.ts';
 
 /** The facts about a tenant that decide where a search starts. */
 export type Weights = ReturnType<typeof readWeights>;
@@ -134,7 +134,7 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row) {
  * Except by ids, a search reads no token and no entry of a set without visible tokens.
  *
  * A statement is absent if it would read more than a few thousand tokens; the list is then read in slices. `list`
- * selects `PRESENTED_COLUMNS` of the page, in order. `total` returns one row: the total, and the number of expired
+ * selects `PAGE_COLUMNS` of the page, in order. `total` returns one row: the total, and the number of expired
  * tokens that were subtracted or passed over.
  */
 export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant) {
@@ -248,7 +248,7 @@ function startFromSets(tenant: number, numbers: readonly number[], order: WalkOr
 
 /** Returns the statement of a page. It reads the wide columns after the sort, so that the sort does not carry them. */
 function pageOf(body: Fragment, created: Fragment, { offset, limit }: PageRequest): Fragment {
-  return sql`SELECT ${raw(PRESENTED_COLUMNS)} FROM (
+  return sql`SELECT ${raw(PAGE_COLUMNS)} FROM (
       SELECT t.token, ${created}, t.id ${body} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
     ) i, ${TOKEN_OF_I} ORDER BY i.created_at DESC, i.id`;
 }

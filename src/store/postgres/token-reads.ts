@@ -1,3 +1,4 @@
+import { MAX_LISTED } from '../../contract/limits.ts';
 import type { Instant, PresentedToken, Store, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
 import { TOKEN_ROW } from '../rows/record-columns.ts';
@@ -17,8 +18,14 @@ import { blindText, uuidKey } from './uuid-text.ts';
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
 export const TOKEN_COLUMNS = TOKEN_ROW.of('t').replace('t.full', 't.revealed');
 
-export const SCANNED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented';
-export const PRESENTED_COLUMNS = `${SCANNED_COLUMNS}, t.revealed`;
+const PRESENTED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented, t.revealed';
+/** The same columns for a page, where long values are empty. */
+export const PAGE_COLUMNS = PRESENTED_COLUMNS.replace(
+  /t\.(?:presented|revealed)/g,
+  `CASE WHEN length($&) <= ${MAX_LISTED} THEN $& ELSE '' END`,
+);
+/** The same columns without the last one. */
+export const SCANNED_COLUMNS = PAGE_COLUMNS.replace(/, CASE WHEN length\(t\.revealed.*END/, '');
 
 const optionalNumber = optionally(storedNumber);
 
@@ -40,7 +47,7 @@ export function toScannedToken(tenantId: string, row: Row): ScannedToken {
   };
 }
 
-/** Decodes a row that begins with `PRESENTED_COLUMNS`. */
+/** Decodes a row that begins with `PRESENTED_COLUMNS` or `PAGE_COLUMNS`. */
 export function toPresentedToken(tenantId: string, row: Row): PresentedToken {
   return { ...toScannedToken(tenantId, row), full: storedBytes(row[5]) };
 }

@@ -1,3 +1,4 @@
+import { MAX_LISTED } from '../../../contract/limits.ts';
 import type { PresentedToken } from '../../../core/ports.ts';
 import { number, optional } from '../../rows/columns.ts';
 import { storedBytes, storedMonth, storedNumber, storedText } from '../../rows/stored-value.ts';
@@ -17,8 +18,14 @@ export type PresentedRow = readonly [
 export const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
 
+/** The same columns for a page, where long values are empty. */
+export const LISTED_COLUMNS = PRESENTED_COLUMNS.replace(
+  /t\.(?:presented|full)/g,
+  `CASE WHEN length($&) <= ${MAX_LISTED} THEN $& ELSE x'' END`,
+);
+
 /** The same columns, but without `full`. */
-export const SCANNED_COLUMNS = PRESENTED_COLUMNS.replace(' || t.full', '');
+export const SCANNED_COLUMNS = LISTED_COLUMNS.replace(/ \|\| CASE WHEN length\(t\.full.*END/, '');
 
 const optionalNumber = optional(number);
 

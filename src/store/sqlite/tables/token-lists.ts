@@ -9,7 +9,7 @@ import { weightOf } from '../../rows/token-query.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { planQuery } from './plan-query.ts';
-import { PRESENTED_COLUMNS, type PresentedRow, SCANNED_COLUMNS, toPresentedToken } from './presented-token.ts';
+import { LISTED_COLUMNS, type PresentedRow, SCANNED_COLUMNS, toPresentedToken } from './presented-token.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
@@ -25,10 +25,10 @@ type Named = Readonly<Record<string, SqlParameter>>;
 /** A result row of a walk. A count has only the first column. */
 type WalkedRow = readonly [token: number, created_at: number, id: string, isFound: number];
 
-/** Returns a statement that selects `PRESENTED_COLUMNS` of a planned page. An index entry without a row gives NULLs. */
+/** Returns a statement that selects `LISTED_COLUMNS` of a planned page. An index entry without a row gives NULLs. */
 const pageOf = (page: Fragment, limit: number, offset: number, tenant: number) =>
   sql`WITH page (token, created_at, id) AS (${page} LIMIT +${limit} OFFSET +${offset})
-  SELECT ${raw(PRESENTED_COLUMNS)} FROM page LEFT JOIN token t ON t.token = page.token AND t.tenant = +${tenant}
+  SELECT ${raw(LISTED_COLUMNS)} FROM page LEFT JOIN token t ON t.token = page.token AND t.tenant = +${tenant}
   ORDER BY page.created_at DESC, page.id`;
 
 /**
@@ -41,7 +41,7 @@ export function tokenLists(connection: Connection, tenants: TenantRows, sets: Co
     lists<[string, number], PresentedRow>(
       `SELECT ${columns} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = +? ORDER BY j.key`,
     );
-  const presented = byNumbers(PRESENTED_COLUMNS);
+  const presented = byNumbers(LISTED_COLUMNS);
   const scanned = byNumbers(SCANNED_COLUMNS);
   const walks = statementCache<WalkedRow>(connection);
   const pages = statementCache<PresentedRow>(connection);
