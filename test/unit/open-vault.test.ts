@@ -5,7 +5,7 @@ import { FAULTS } from '../../src/contract/faults.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { type OpenedVault, type OpenVaultOptions, openVault } from '../../src/library/open-vault.ts';
 import { createVault } from '../../src/vault/vault.ts';
-import { fakeableTimers } from '../fakeable-timers.ts';
+import { fakeableTimers, hurriedTime } from '../fakeable-timers.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 
@@ -257,12 +257,13 @@ describe('an opened vault', () => {
     await vi.waitFor(() => expect(stored.get()).toBe(0), { timeout: 5_000 });
   });
 
-  it('reports that another process holds the file, as a daemon does', { timeout: 20_000 }, async () => {
+  it('reports that another process holds the file, as a daemon does', async () => {
     const { file, management } = await makeVault();
     await using vault = await openVault({ file });
     const apiKey = await privateKey(vault, management);
     const other = await rawConnection(file);
     other.exec('BEGIN IMMEDIATE');
+    hurriedTime();
     const created = vault.client({ apiKey }).createToken({ body: { type: 'token', data: 1 } });
     await expect(created).rejects.toMatchObject({ code: 'vault_busy', status: 503, retryAfter: expect.any(Number) });
     other.exec('ROLLBACK');
