@@ -10,6 +10,7 @@ import {
   callVault,
   doctor,
   fileVault,
+  keyIdOf,
   newApplication,
   openedForKeyHolder,
   openedVault,
@@ -42,13 +43,7 @@ async function twoApplications() {
   const vault = await openedVault(file);
   async function make(name: string) {
     const { id, key } = await newApplication(vault, management, { name, permissions: ['token:read'] });
-    const keys: { readonly body: readonly { readonly id: string }[] } = await callVault(
-      vault,
-      management,
-      'listApplicationKeys',
-      { id },
-    );
-    return { id, key, keyId: keys.body[0]?.id ?? '' };
+    return { id, key, keyId: await keyIdOf(vault, management, id) };
   }
   return { file, vault, management, victim: await make('victim'), other: await make('other') };
 }

@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import { appendForged, FORGED, HONEST } from '../checks/forged-rows.ts';
-import { CREDENTIAL, doctor, fileVault, withAdmin } from './vault-admin-fixture.ts';
+import { archiveIn, CREDENTIAL, doctor, fileVault, prune, withAdmin } from './vault-admin-fixture.ts';
 
 async function verify(file: string) {
   return withAdmin(file, (admin) => admin.verifyAudit());
@@ -10,11 +8,10 @@ async function verify(file: string) {
 
 describe.each([false, true])('a row that contradicts the log, after a prune: %s', (isPruned) => {
   async function vaultWith(row: Parameters<typeof appendForged>[2]) {
-    const { file, folder } = await fileVault(3);
-    const archives = isPruned ? [archiveFile('--archive', join(folder, 'old'))] : [];
-    for (const archive of archives) {
-      await withAdmin(file, (admin) => admin.pruneAudit(Date.now() + 60_000, archive));
-    }
+    const vault = await fileVault(3);
+    const { file } = vault;
+    const archives = isPruned ? [archiveIn(vault)] : [];
+    if (isPruned) await prune(vault);
     await appendForged(file, CREDENTIAL, row);
     const check = (given = archives) => doctor(file, { archives: given });
     return { file, check };

@@ -48,9 +48,4 @@ describe('List Tokens (§4.1)', () => {
     await colliding.token({ type: 'token', data: 2, metadata: { tag: 'b' } });
     expect(idsOf(await colliding.own('listTokens', { query: 'metadata.tag=a' }))).toEqual([id]);
   });
-
-  it('a filter with 101 ids is rejected', async () => {
-    const query = Array.from({ length: 101 }, (_, index) => `id=id-${index}`).join('&');
-    expect(wrongPaths(await list(query))).toEqual(['id']);
-  });
 });

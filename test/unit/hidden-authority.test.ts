@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { bytesOf, callVault, fileVault, newApplication, openedVault } from './vault-admin-fixture.ts';
+import { bytesOf, callVault, fileVault, keyIdOf, newApplication, openedVault } from './vault-admin-fixture.ts';
 
 // A row that somebody hides while an application or a key is deleted could be put back afterwards. So a call does not answer
 // 404 while the audit knows the record.
@@ -46,8 +46,7 @@ it.each(ROWS)('%s: %s is answered with %i', async (edit, operation, status) => {
   const call = (name: OperationId, parts = {}) => callVault(vault, management, name, parts);
   const body = { name: 'a', permissions: ['token:read'] };
   const { id } = await newApplication(vault, management, body);
-  const keys: { readonly body: readonly { readonly id: string }[] } = await call('listApplicationKeys', { id });
-  const key = keys.body[0]?.id ?? '';
+  const key = await keyIdOf(vault, management, id);
   let details: unknown;
   await tamperFile(file, (connection) => {
     details = connection.prepare('SELECT details FROM application WHERE id = ?').pluck().get(bytesOf(id));
@@ -76,13 +75,7 @@ it('an application or a key that was deleted is a 404, and so is the key of anot
   const call = async (name: OperationId, parts = {}) => (await callVault(vault, management, name, parts)).status;
   const make = () => newApplication(vault, management, { permissions: ['token:read'] });
   const [{ id }, { id: other }] = [await make(), await make()];
-  const keys: { readonly body: readonly { readonly id: string }[] } = await callVault(
-    vault,
-    management,
-    'listApplicationKeys',
-    { id },
-  );
-  const key_id = keys.body[0]?.id ?? '';
+  const key_id = await keyIdOf(vault, management, id);
   expect(await call('getApplicationKey', { params: { id: other, key_id } })).toBe(404);
   expect(await call('deleteApplicationKey', { params: { id, key_id } })).toBe(204);
   expect(await call('deleteApplicationKey', { params: { id, key_id } })).toBe(404);

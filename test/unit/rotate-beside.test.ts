@@ -1,17 +1,14 @@
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
 import { type Beside, storeBeside } from './rotate-beside-fixture.ts';
 import {
-  CREDENTIAL,
   callVault,
   doctor,
   fileVault,
   openedForKeyHolder,
   openedVault,
+  prune,
   withAdmin,
 } from './vault-admin-fixture.ts';
 
@@ -22,7 +19,7 @@ const MAX_OPENED = 3;
 
 async function beside() {
   const vault = await fileVault(120);
-  const { file, folder, tenantId, apiKey } = vault;
+  const { file, tenantId, apiKey } = vault;
   const other = await openedVault(file);
   const create = async () => {
     for (let n = 0; n < CREATED; n += 1) {
@@ -32,11 +29,9 @@ async function beside() {
   };
   let prunes = 0;
   /** Removes the entries so far, also the last one that the rotation has followed. */
-  async function prune(): Promise<void> {
+  async function pruneNow(): Promise<void> {
     await create();
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    const archive = archiveFile('--archive', join(folder, `archive-${prunes++}`));
-    await admin.pruneAudit(Date.now() + 60_000, archive).finally(admin.close);
+    await prune(vault, `archive-${prunes++}`);
   }
 
   /** Opens the file for a rotation or a reset. */
@@ -53,7 +48,7 @@ async function beside() {
     await withAdmin(file, (admin) => admin.rotate({ tenantId: tenant.id, indexes: false, master: true }));
   }
 
-  return { tenantId, holder, prune, replaceMasterKey, expectSound };
+  return { tenantId, holder, pruneNow, replaceMasterKey, expectSound };
 }
 
 it('a rotation opens few rows under the lock, however many another process writes', async () => {
@@ -78,11 +73,11 @@ it('a reset opens few rows under the lock', async () => {
 it.each(['addTenantKey', 'removeTenantKey', 'removeAllTokens'])(
   'a prune before %s repeats the change, and does not end the work',
   async (method) => {
-    const { tenantId, holder, prune, expectSound } = await beside();
+    const { tenantId, holder, pruneNow, expectSound } = await beside();
     let left = 1;
     const { parts, rows } = await holder({
       beforeChange: async (name) => {
-        if (name === method && left-- > 0) await prune();
+        if (name === method && left-- > 0) await pruneNow();
       },
     });
     if (method === 'removeAllTokens') await resetTokens(parts, undefined);
@@ -108,8 +103,8 @@ it('a master key that is replaced meanwhile wraps the new key', async () => {
 });
 
 it('prunes before each attempt end the rotation with write_conflict', async () => {
-  const { tenantId, holder, prune } = await beside();
-  const { parts } = await holder({ beforeChange: prune });
+  const { tenantId, holder, pruneNow } = await beside();
+  const { parts } = await holder({ beforeChange: pruneNow });
   const rotation = rotateTenant(parts, tenantId, { indexes: false }, () => undefined);
   await expect(rotation).rejects.toMatchObject({ code: 'write_conflict' });
 });

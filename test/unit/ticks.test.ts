@@ -1,10 +1,9 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
-import type { Store, VaultHeader } from '../../src/core/ports.ts';
+import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { nextSlice } from '../../src/core/slices.ts';
 import type { Vault, VaultSettings } from '../../src/vault/vault.ts';
-import { openTestStore } from '../test-store.ts';
 import { openTestVault } from '../test-vault.ts';
 import { callVault, fileVault, newApplication, openedVault } from './vault-admin-fixture.ts';
 
@@ -26,11 +25,7 @@ const take = (vault: Vault, call: Partial<Call>): Promise<Reply> =>
 
 /** Opens a new vault whose store has other methods. */
 async function openOver(over: (file: Store) => Partial<Store>, settings?: VaultSettings) {
-  const storeOf = async (header: VaultHeader) => {
-    const file = await openTestStore(header);
-    return { ...file, ...over(file) };
-  };
-  const opened = await openTestVault('ticks', { storeOf, settings });
+  const opened = await openTestVault('ticks', { storeOf: (file) => ({ ...file, ...over(file) }), settings });
   await opened.vault.ready();
   return opened;
 }

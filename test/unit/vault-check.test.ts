@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, fileVault, withVault } from './vault-admin-fixture.ts';
+import { fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const check = (file: string) =>
   withVault(file, async (vault) => ({ found: await vault.check(), notices: await vault.notices() }));
@@ -41,15 +40,14 @@ it.each(Object.entries(FOUND))('the check finds %s, put back', async (name, says
 it('the check finds an older header put back, and no change of it is made', async () => {
   const { file } = await fileVault(0);
   const before = await keepRows(file);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  const other = (byte: number) => ({ kind: 'key_file', key: new Uint8Array(32).fill(byte) }) as const;
-  await admin.addSlot(other(9), { allowWeak: false });
-  await admin.close();
+  const add = (byte: number) =>
+    withAdmin(file, (admin) =>
+      admin.addSlot({ kind: 'key_file', key: new Uint8Array(32).fill(byte) }, { allowWeak: false }),
+    );
+  await add(9);
   await putBack(file, before, ['header', 'slot']);
   expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
-  const again = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await expect(again.addSlot(other(8), { allowWeak: false })).rejects.toMatchObject({ code: 'integrity_failure' });
-  await again.close();
+  await expect(add(8)).rejects.toMatchObject({ code: 'integrity_failure' });
   expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
 });
 
