@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { callOnce, callVault, fileVault, openedVault, withAdmin, withVault } from './vault-admin-fixture.ts';
+import { callOnce, callVault, doctor, fileVault, openedVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const TOKEN = { body: { type: 'token', data: 1 } };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
@@ -11,7 +11,11 @@ const OLDER = { code: 'damaged', message: expect.stringContaining('older than it
 it('an anchor is created on the first open, follows the commits and rejects an older copy of the vault', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   const anchor = join(folder, 'anchor');
+  const found = async () => (await doctor(file, { anchor })).findings;
+  const says = (what: string) => [{ table: 'counter', id: '', what: expect.stringContaining(what) }];
+  expect(await found()).toEqual(says(`there is no anchor at ${anchor}`));
   await withVault(file, async () => undefined, anchor);
+  expect(await found()).toEqual([]);
   if (process.platform !== 'win32') expect(statSync(anchor).mode & 0o777).toBe(0o600);
   const older = readFileSync(file);
   const first = readFileSync(anchor, 'utf8');
@@ -31,6 +35,7 @@ it('an anchor is created on the first open, follows the commits and rejects an o
 
   const newest = readFileSync(file);
   writeFileSync(file, older);
+  expect(await found()).toEqual(says('older than its anchor'));
   await withVault(file, async () => undefined);
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
   // A copy with as many commits but another history is rejected, too.
