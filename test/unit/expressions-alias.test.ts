@@ -54,6 +54,20 @@ describe('alias_card', () => {
     expect(await alias(`{{ data | ${call} }}`, number)).toMatch(form);
   });
 
+  test('shows the ends of about one number in ten thousand by chance', async () => {
+    const ends = await Promise.all(
+      Array.from({ length: 50 }, () => alias('{{ data | alias_card }}', '4242424242424242')),
+    );
+    expect(ends.filter((card) => card.endsWith('4242') || card.startsWith('424242')).length).toBeLessThan(5);
+  });
+
+  test('reaches all nine other numbers when two digits are open', async () => {
+    const seen = new Set<string>();
+    for (let i = 0; i < 500; i++) seen.add(await alias('{{ data | alias_card: 10, 4 }}', '4242424242424242'));
+    expect(seen.size).toBe(9);
+    expect(seen).not.toContain('4242424242424242');
+  });
+
   test('fails when at most one digit of a valid number is open', async () => {
     for (const [ends, reason] of [
       ['11, 4', 'alias_card finds no other card number with these ends'],
