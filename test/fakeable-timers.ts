@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished, vi } from 'vitest';
 import { machineTimers } from '../src/core/timers.ts';
 
 /** Lets fake timers move those of the product, in all tests of the calling file. */
@@ -15,4 +15,12 @@ export function fakeableTimers(): void {
     });
   });
   afterAll(() => void Object.assign(machineTimers, kept));
+}
+
+/** Lets half a second of running time pass at each look at it, so that waits with a deadline end soon. */
+export function hurriedTime(): void {
+  const started = process.uptime();
+  let looks = 0;
+  const clock = vi.spyOn(process, 'uptime').mockImplementation(() => started + looks++ / 2);
+  onTestFinished(() => clock.mockRestore());
 }

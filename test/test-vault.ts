@@ -3,8 +3,9 @@ import { directClient } from '../src/client/direct.ts';
 import type { Call, Client, Reply } from '../src/contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
-import type { Keyring, Store, VaultHeader } from '../src/core/ports.ts';
+import type { Keyring, Store } from '../src/core/ports.ts';
 import { createKeyring } from '../src/keyring/master-key.ts';
+import type { FileStore } from '../src/store/sqlite/sqlite-store.ts';
 import { composeVault, type Vault, type VaultSettings } from '../src/vault/vault.ts';
 import { checkedClient } from './checked-client.ts';
 import { type SteppingClock, seededRandom, steppingClock } from './fixed-world.ts';
@@ -53,8 +54,8 @@ export interface TestVaultOptions {
   /** Replace defaults. */
   readonly limits?: Partial<Limits> | undefined;
   readonly settings?: VaultSettings | undefined;
-  /** Opens the store. Default: a new file. */
-  readonly storeOf?: ((header: VaultHeader) => Promise<Store>) | undefined;
+  /** Replaces methods of the store, which is on a new file. */
+  readonly storeOf?: ((file: FileStore) => Store) | undefined;
   /** Default: `onTestFinished`. */
   readonly atEnd?: AtEnd | undefined;
 }
@@ -62,14 +63,20 @@ export interface TestVaultOptions {
 /** Opens a new vault whose ids repeat for the same seed. Closes and removes it after the test. */
 export async function openTestVault(
   seed = 'seed',
-  { keyringOf = (keyring) => keyring, limits, settings, storeOf, atEnd = onTestFinished }: TestVaultOptions = {},
+  {
+    keyringOf = (keyring) => keyring,
+    limits,
+    settings,
+    storeOf = (file) => file,
+    atEnd = onTestFinished,
+  }: TestVaultOptions = {},
 ): Promise<TestVault> {
   const clock = steppingClock();
   const random = seededRandom(seed);
   const credential = { kind: 'key_file', key: random.bytes(32) } as const;
   const { keyring: own, header } = await createKeyring(credential, { now: clock.now() });
   const keyring = keyringOf(own);
-  const store = await (storeOf?.(header) ?? openTestStore(header, atEnd));
+  const store = storeOf(await openTestStore(header, atEnd));
   const parts = { file: 'vault.db', store, keyring, clock, random, limits: { ...DEFAULT_LIMITS, ...limits } };
   const vault = composeVault({ ...parts, ...settings });
   atEnd(() => vault.close());

@@ -125,11 +125,6 @@ describe('seal and open', () => {
     );
   });
 
-  test('open large values', () => {
-    const value = 'a€'.repeat(200_000);
-    expect(tenant.open(CONTEXT, tenant.seal(CONTEXT, value)) === value).toBe(true);
-  });
-
   test.each(Object.entries(OTHER_CONTEXTS))('do not open under a context with %s', (_, other) => {
     const sealed = tenant.seal(CONTEXT, 'value');
     expect(problemOf(() => tenant.open(other, sealed))).toBe('integrity_failure');
@@ -193,25 +188,6 @@ describe('tenants', () => {
     expect(problemOf(() => other.open(CONTEXT, tenant.seal(CONTEXT, 'value')))).toBe('integrity_failure');
   });
 
-  test('open again from the same wrapped keys', () => {
-    const again = keyring.openTenant(TENANT, keys);
-    expect(again.open(CONTEXT, tenant.seal(CONTEXT, 'value'))).toBe('value');
-    expect(again.fingerprint('card', 'data', 'value')).toBe(tenant.fingerprint('card', 'data', 'value'));
-  });
-
-  test('start with one data key and one index key', () => {
-    expect(keys.map(({ purpose, created_at }) => ({ purpose, created_at }))).toEqual([
-      { purpose: 'data', created_at: NOW },
-      { purpose: 'index', created_at: NOW },
-    ]);
-    expect(new Set(keys.map((key) => key.key_id)).size).toBe(keys.length);
-  });
-
-  test('do not open what another data key of the tenant sealed', () => {
-    const other = keyring.openTenant(TENANT, createTenantKeys(keyring, TENANT, NOW));
-    expect(problemOf(() => other.open(CONTEXT, tenant.seal(CONTEXT, 'value')))).toBe('integrity_failure');
-  });
-
   test('do not open with altered, moved, relabelled, doubled or missing keys', () => {
     const [data, index] = keys;
     if (data === undefined || index === undefined) throw new Error('unreachable');
@@ -253,12 +229,6 @@ describe('tenants', () => {
 describe('blind indexes, fingerprints, API-key hashes', () => {
   const purposes: readonly IndexPurpose[] = ['fingerprint', 'metadata', 'search', 'container_prefix', 'container'];
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
-
-  test('have fixed sizes', () => {
-    for (const purpose of purposes) expect(tenant.blindIndex(purpose, 'value')).toHaveLength(16);
-    expect(keyring.apiKeyHash('key_x')).toHaveLength(32);
-    expect(tenant.fingerprint('card', 'data', 'value')).toMatch(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/);
-  });
 
   test('are equal for equal input and unrelated for another value, purpose, type, tenant or vault', async () => {
     const other = keyring.openTenant(OTHER_TENANT, createTenantKeys(keyring, OTHER_TENANT, NOW));

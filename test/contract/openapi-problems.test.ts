@@ -4,7 +4,6 @@ import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../src/contract/operations.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { atEndOfSuite } from '../temporary-folder.ts';
-import { openTestStore } from '../test-store.ts';
 import { openTestVault } from '../test-vault.ts';
 
 const IDS = Object.keys(OPERATIONS) as OperationId[];
@@ -45,8 +44,7 @@ const mismatches: Record<string, number> = {};
 const conflicts: Record<string, number> = {};
 
 beforeAll(async () => {
-  const storeOf = async (header: Parameters<typeof openTestStore>[0]) => losing(await openTestStore(header, atEnd));
-  const { call, management } = await openTestVault('conflicts', { storeOf, atEnd });
+  const { call, management } = await openTestVault('conflicts', { storeOf: losing, atEnd });
   const example = (id: OperationId): object => Object(Object.values(EXAMPLES[id])[0]?.body);
   const created = await call(management, 'createApplication', {
     body: example('createApplication'),

@@ -27,8 +27,8 @@ interface TwoTenants extends FileVault {
   readonly other: { readonly id: string; readonly management: string };
 }
 
-async function twoTenants(tokens = 2): Promise<TwoTenants> {
-  const vault = await fileVault(tokens);
+async function twoTenants(): Promise<TwoTenants> {
+  const vault = await fileVault(2);
   const made = await withVault(vault.file, (one) => one.createTenant('other'));
   return { ...vault, other: { id: made.tenant.id, management: made.application.key ?? '' } };
 }
@@ -43,6 +43,16 @@ const accept = (file: string, tenant: string | undefined) =>
   withAdmin(file, async (admin) => (await admin.compareTenant(tenant)).accept());
 const read = (vault: Vault, apiKey: string) => callVault(vault, apiKey, 'getToken', { id: 'token-0' });
 const tenantOf = (vault: Vault, key: string) => callVault(vault, key, 'getTenant');
+
+/** Alters a token of the first tenant. */
+const alterToken = (file: string) =>
+  tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+
+async function alteredToken(): Promise<TwoTenants> {
+  const vault = await twoTenants();
+  await alterToken(vault.file);
+  return vault;
+}
 
 /** Closes the first tenant: prunes the entry that regenerated a key, and puts the older application back. */
 async function closedTenant(): Promise<TwoTenants & { readonly made: Awaited<ReturnType<typeof newApplication>> }> {
@@ -104,26 +114,20 @@ describe('a closed tenant', () => {
     expect(logs).toMatchObject({ body: { data: expect.arrayContaining([expect.objectContaining(entry)]) } });
   });
 
-  it('ends the finding at the next sweep of a running process', async () => {
-    const { file, tenantId } = await restoredToken();
-    const running = await openedVault(file);
-    expect(await running.check()).toHaveLength(1);
-    await running.sweep();
-    expect(await running.notices()).toEqual(['the vault has 1 finding: run `vault doctor`']);
-    await accept(file, tenantId);
-    await running.sweep();
-    expect(await running.notices()).toEqual([]);
-  });
-
-  it('ends the finding although a prune follows before the sweep', async () => {
-    const vault = await restoredToken();
-    const running = await openedVault(vault.file);
-    expect(await running.check()).toHaveLength(1);
-    await accept(vault.file, vault.tenantId);
-    await prune(vault, 'later');
-    await running.sweep();
-    expect(await running.notices()).toEqual([]);
-  });
+  it.each([false, true])(
+    'ends the finding at the next sweep of a running process, after a prune: %s',
+    async (isPruned) => {
+      const vault = await restoredToken();
+      const running = await openedVault(vault.file);
+      expect(await running.check()).toHaveLength(1);
+      await running.sweep();
+      expect(await running.notices()).toEqual(['the vault has 1 finding: run `vault doctor`']);
+      await accept(vault.file, vault.tenantId);
+      if (isPruned) await prune(vault, 'later');
+      await running.sweep();
+      expect(await running.notices()).toEqual([]);
+    },
+  );
 
   it('is open after its acceptance without a prune, also when another record is put back', async () => {
     const vault = await twoTenants();
@@ -161,7 +165,7 @@ describe('after an acceptance', () => {
     const vault = await twoTenants();
     const before = await keepRows(vault.file);
     const made = await withVault(vault.file, (one) => newApplication(one, vault.management));
-    await tamperFile(vault.file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+    await alterToken(vault.file);
     await accept(vault.file, vault.tenantId);
     await putBack(vault.file, before, ['application', 'application_key']);
     const one = await openedVault(vault.file);
@@ -172,8 +176,7 @@ describe('after an acceptance', () => {
   });
 
   it('an entry that contradicted earlier ones is accepted, too', async () => {
-    const { file, tenantId } = await twoTenants(4);
-    await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-3'"));
+    const { file, tenantId } = await alteredToken();
     await resetVault({ file, credential: CREDENTIAL }, tenantId);
     expect((await doctor(file)).findings).toMatchObject([{ what: expect.stringContaining('was emptied') }]);
     await accept(file, tenantId);
@@ -183,12 +186,6 @@ describe('after an acceptance', () => {
 });
 
 describe('an acceptance', () => {
-  async function alteredToken(): Promise<TwoTenants> {
-    const vault = await twoTenants();
-    await tamperFile(vault.file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
-    return vault;
-  }
-
   it.each([
     ['a closed tenant', closedTenant, async () => undefined],
     [
@@ -211,8 +208,7 @@ describe('an acceptance', () => {
   });
 
   it('counts the changes of other processes until the entry, and loses none', async () => {
-    const { file, apiKey, tenantId } = await twoTenants();
-    await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+    const { file, apiKey, tenantId } = await alteredToken();
     const one = await openedVault(file);
     const create = (n: number) => callVault(one, apiKey, 'createToken', { body: { type: 'token', data: n } });
     const made = Promise.all(Array.from({ length: 500 }, (_, n) => create(n)));
@@ -225,7 +221,7 @@ describe('an acceptance', () => {
     const { file, tenantId } = await closedTenant();
     await withAdmin(file, async (admin) => {
       const { accept: write } = await admin.compareTenant(tenantId);
-      await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-1'"));
+      await alterToken(file);
       await write();
     });
     const report = await doctor(file);

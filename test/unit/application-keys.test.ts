@@ -55,20 +55,6 @@ describe('Create a Key (search-and-batches.md §9)', () => {
     expect([made.status, made.at('expires_at')]).toEqual([201, undefined]);
   });
 
-  it.each([
-    ['in the past', '2026-03-01T09:29:59Z', 'must be in the future'],
-    ['of another form', '3/1/2027', 'must be an ISO 8601 date or date-time'],
-    ['that does not exist', '2027-02-30', 'names a date or time that does not exist'],
-  ])('rejects an end %s', async (_what, expires_at, message) => {
-    const refused = await create({ expires_at });
-    expect(wrongPaths(refused)).toEqual(['expires_at']);
-    expect(refused.at('errors.expires_at')).toEqual([message]);
-  });
-
-  it.each([{ expires: 1 }, [], 'text', 7])('rejects the body %j', async (body) => {
-    expect((await core.manage('createApplicationKey', { id, bodyText: JSON.stringify(body) })).status).toBe(400);
-  });
-
   it('ends a key at its time, and the expiring applications that it created', async () => {
     const expires_at = inAnHour();
     const made = await create({ expires_at });

@@ -1,12 +1,22 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { backUpVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
+import { backUpVault, compactVault, restoreVault } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
+import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, doctor, fileVault, withVault } from './vault-admin-fixture.ts';
+import {
+  archiveIn,
+  CREDENTIAL,
+  callVault,
+  doctor,
+  type FileVault,
+  fileVault,
+  prune,
+  withAdmin,
+  withVault,
+} from './vault-admin-fixture.ts';
 
-const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
 const back = (from: string, to: string) => backUpVault({ from, to, credential: CREDENTIAL });
 const restore = (from: string, to: string) => restoreVault({ from, to, credential: CREDENTIAL });
 
@@ -49,28 +59,6 @@ it('copies one state of a vault under writes, and the copy can be restored', asy
   expect(readdirSync(folder).sort()).toEqual(['again.db', 'copy', 'vault.db']);
 });
 
-it('never overwrites a file and leaves nothing behind on failure', async () => {
-  const { folder, file } = await fileVault(2);
-  const copy = join(folder, 'copy');
-  writeFileSync(copy, 'mine');
-  await expect(back(file, copy)).rejects.toMatchObject({ code: 'file_exists' });
-  await expect(back(file, file)).rejects.toMatchObject({ code: 'file_exists' });
-  await expect(back(file, join(folder, 'no', 'folder'))).rejects.toMatchObject({ code: 'file_unwritable' });
-  await expect(back(join(folder, 'nothing'), `${copy}2`)).rejects.toMatchObject({ code: 'file_missing' });
-  const wrong = backUpVault({ from: file, to: `${copy}2`, credential: OTHER });
-  await expect(wrong).rejects.toMatchObject({ code: 'wrong_credential' });
-  expect(readFileSync(copy, 'utf8')).toBe('mine');
-  await back(file, `${copy}2`);
-  await expect(restore(`${copy}2`, file)).rejects.toMatchObject({ code: 'file_exists' });
-  await expect(restore(join(folder, 'nothing'), `${copy}3`)).rejects.toMatchObject({ code: 'file_missing' });
-  mkdirSync(join(folder, 'sub'));
-  await expect(restore(join(folder, 'sub'), `${copy}3`)).rejects.toMatchObject({ code: 'file_unsafe' });
-  await expect(restore(copy, `${copy}3`)).rejects.toMatchObject({ code: 'not_a_vault' });
-  const other = restoreVault({ from: `${copy}2`, to: `${copy}3`, credential: OTHER });
-  await expect(other).rejects.toMatchObject({ code: 'wrong_credential' });
-  expect(readdirSync(folder).sort()).toEqual(['copy', 'copy2', 'sub', 'vault.db']);
-});
-
 it('rejects a damaged vault and a damaged backup', async () => {
   const { folder, file } = await fileVault(2);
   const copy = join(folder, 'copy');
@@ -90,32 +78,6 @@ it('does not accept the file of a running vault as a backup', async () => {
     await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
     await expect(restore(file, join(folder, 'r.db'))).rejects.toMatchObject({ code: 'conflict' });
   });
-});
-
-it('holds neither the old keys nor their ciphertexts after a rotation, in file and log', async () => {
-  const { file, apiKey } = await fileVault(300);
-  const old: Buffer[] = [];
-  await tamperFile(file, (connection) => {
-    const rows = connection
-      .prepare<[], Buffer>(
-        'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT full FROM token',
-      )
-      .pluck();
-    // Compare nonce and ciphertext; the bytes before them are the same in many values.
-    old.push(...rows.all().map((bytes) => bytes.subarray(5, 45)));
-  });
-  const holds = (bytes: Buffer) => old.filter((secret) => bytes.includes(secret)).length;
-  expect(holds(readFileSync(file))).toBe(304);
-  await withVault(file, async (vault) => {
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.rotate({ indexes: true, master: true });
-    // The log is empty before any connection closes.
-    expect(statSync(`${file}-wal`).size).toBe(0);
-    await admin.close();
-    expect((await callVault(vault, apiKey, 'getToken', { id: 'token-7' })).body['data']).toBe(7);
-  });
-  expect(holds(readFileSync(file))).toBe(0);
-  expect(await doctor(file)).toMatchObject({ ok: true });
 });
 
 it('reports the size of the file before it is copied, and the checked records of all', async () => {
@@ -138,4 +100,51 @@ it('reports the size of the file before it is copied, and the checked records of
   expect(made.seen).toEqual([statSync(file).size, ...steps]);
   expect(restored.seen).toEqual([statSync(copy).size, ...steps]);
   expect(checked.seen).toEqual(steps);
+});
+
+/** Returns a vault whose entries up to now are in the archive `old`. */
+async function pruned(tokens: number): Promise<FileVault> {
+  const vault = await fileVault(tokens);
+  expect((await prune(vault)).removed).toBeGreaterThan(0);
+  return vault;
+}
+
+const change = ({ file, apiKey }: FileVault, data: string) =>
+  withVault(file, async (vault) => {
+    expect((await callVault(vault, apiKey, 'updateToken', { id: 'token-0', body: { data } })).status).toBe(200);
+  });
+
+/** Expects that verify, doctor, the archive and a second prune go on from the checkpoint in `file`. */
+async function expectCheckpoint(vault: FileVault, tokens: number): Promise<void> {
+  const { file } = vault;
+  expect(await doctor(file)).toMatchObject({ ok: true, findings: [], checked: { tokens } });
+  await withAdmin(file, async (admin) => {
+    expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+    expect(await admin.verifyArchive(archiveIn(vault))).toMatchObject({ ok: true });
+  });
+  // The checkpoint still holds the revision of a token whose entries it removed.
+  const before = await keepRows(file);
+  await change(vault, 'again');
+  expect(await doctor(file)).toMatchObject({ ok: true });
+  await putBack(file, before, ['token']);
+  expect((await doctor(file)).findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'token-0' }));
+}
+
+it('vault compact gives back the space of pruned entries, and the checkpoint stays valid', async () => {
+  const vault = await pruned(300);
+  const [audit, size] = [await withAdmin(vault.file, (admin) => admin.verifyAudit()), statSync(vault.file).size];
+  await compactVault({ file: vault.file, credential: CREDENTIAL });
+  expect(statSync(vault.file).size).toBeLessThan(size);
+  expect(await withAdmin(vault.file, (admin) => admin.verifyAudit())).toEqual(audit);
+  await expectCheckpoint(vault, 300);
+});
+
+it('backup --verify checks a backup of a pruned vault, and a restored one goes on from the checkpoint', async () => {
+  const vault = await pruned(5);
+  const backup = join(vault.folder, 'backup.db');
+  await backUpVault({ from: vault.file, to: backup, credential: CREDENTIAL });
+  expect(await doctor(backup)).toMatchObject({ ok: true, findings: [], checked: { tokens: 5 } });
+  const file = join(vault.folder, 'restored.db');
+  await restoreVault({ from: backup, to: file, credential: CREDENTIAL });
+  await expectCheckpoint({ ...vault, file }, 5);
 });

@@ -1,9 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { compareLines, isFailure, judge, readLines } from '../../bench/compare.ts';
+import { describe, expect, it } from 'vitest';
+import { compareLines, isFailure, judge } from '../../bench/compare.ts';
 import type { Line } from '../../bench/figures.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 
 const LIMIT = 40;
 
@@ -28,26 +25,6 @@ describe('the comparison of two benchmark results', () => {
       { case: 'http/get', figure: 'ratio', before: 1, after: undefined, verdict: 'missing', failure: true },
       { case: 'http/list', figure: 'ratio', after: 1, verdict: 'new', failure: false },
     ]);
-  });
-
-  it('lists times and sizes without judging them', () => {
-    const save = (ms: number) => ({ bench: 'snapshot', case: 'save', ms });
-    expect(compareLines([save(1)], [save(9)], LIMIT)).toEqual([
-      { case: 'snapshot/save', figure: 'ms', before: 1, after: 9, verdict: 'not judged' },
-    ]);
-  });
-
-  it('reads result lines and rejects other files', () => {
-    const file = path.join(temporaryFolder(onTestFinished), 'a.json');
-    const read = (text: string) => {
-      writeFileSync(file, text);
-      return readLines(file);
-    };
-    const lines = [higher('get', 1), lower('help', 2)];
-    expect(read(`${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)).toEqual(lines);
-    expect(() => read(JSON.stringify(lines))).toThrow('is not what --json writes');
-    expect(() => read('{"case":"get"}')).toThrow('is not what --json writes');
-    expect(() => read('get 1')).toThrow();
   });
 });
 

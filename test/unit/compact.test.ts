@@ -3,9 +3,10 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { compactVault, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { compactVault, resetVault } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, doctor, fileVault, withVault } from './vault-admin-fixture.ts';
+import { hurriedTime } from '../fakeable-timers.ts';
+import { CREDENTIAL, callVault, doctor, fileVault, withAdmin, withVault } from './vault-admin-fixture.ts';
 
 const POSIX = process.platform !== 'win32';
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
@@ -54,10 +55,10 @@ it('gives space back, and keeps the header, the audit, the mode and the owner', 
   if (isRoot) expect(statSync(file)).toMatchObject({ uid: 0, gid: 1 });
   expect(await identity(file)).toEqual(before);
 
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await admin.compareWithAnchor(anchor);
-  expect(await admin.verifyAudit()).toMatchObject({ ok: true });
-  await admin.close();
+  await withAdmin(file, async (admin) => {
+    await admin.compareWithAnchor(anchor);
+    expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+  });
   await withVault(file, async (vault) => expect((await vault.listTenants()).tenants.length).toBe(1), anchor);
   expect(readFileSync(anchor, 'utf8')).toBe(said);
 });
@@ -80,6 +81,7 @@ it('changes nothing while the file is in use, with a wrong key, or when the vaul
   const { folder, file, apiKey } = await emptied(20);
   const bytes = readFileSync(file);
   const refused = { code: 'locked_by_other', hint: expect.stringContaining('stop the daemon') };
+  hurriedTime();
   await withVault(file, async (vault) => {
     await expect(compact(file)).rejects.toMatchObject(refused);
     const created = await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
 import { readTable } from '../vectors/read-vectors.ts';
-import { type Core, openCore, wrongPaths } from './core-fixture.ts';
+import { type Core, members, openCore, rule, wrongPaths } from './core-fixture.ts';
 
 let core: Core;
 
@@ -43,22 +43,25 @@ describe('a new token', () => {
 
 describe('ids, containers, metadata (decisions §5)', () => {
   it('the rules for ids apply to the value of an expression', async () => {
-    expect(wrongPaths(await create({ type: 'token', data: 'a/b', id: '{{ data }}' }))).toEqual(['id']);
-    expect(wrongPaths(await create({ type: 'token', data: 'x', id: '{{ data }}' }))).toEqual(['id']);
+    expect(wrongPaths(await create({ data: 'a/b', id: '{{ data }}' }))).toEqual(['id']);
+    expect(wrongPaths(await create({ data: 'x', id: '{{ data }}' }))).toEqual(['id']);
+    expect((await create({ data: 12345, id: '{{ data }}' })).at('id')).toBe('12345');
   });
-});
 
-describe('expiration (§2.6, decisions §8)', () => {
-  it('an expired token is gone for update and delete, too', async () => {
-    const id = await core.token({ type: 'token', data: 1, expires_at: '2026-03-02' });
-    core.clock.advance(86_400_000);
-    expect((await core.own('updateToken', { id, body: {} })).status).toBe(404);
-    expect((await core.own('deleteToken', { id })).status).toBe(404);
-    expect((await core.own('listTokens', { query: `id=${id}` })).at('data')).toEqual([]);
+  it('a random alias that is always taken is replaced by a UUID', async () => {
+    for (let digit = 0; digit < 10; digit += 1) await create({ data: 1, id: `id-${digit}` });
+    const { at } = await create({ data: '7', id: 'id-{{ data | alias_preserve_format }}' });
+    expect(at('id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 
 describe('expressions (decisions §4)', () => {
+  it('an empty fingerprint is rejected', async () => {
+    const answer = await create({ data: {}, fingerprint_expression: '{{ data.missing }}' });
+    expect(wrongPaths(answer)).toEqual(['fingerprint_expression']);
+    expect(answer.at('errors.fingerprint_expression')).toEqual(['must not have an empty result']);
+  });
+
   it('an id that renders to nothing is rejected instead of becoming null', async () => {
     const body = { id: '{{ data.name }}', type: 'token', data: { name: null } };
     expect(wrongPaths(await core.own('createToken', { body }))).toEqual(['id']);
@@ -71,32 +74,52 @@ describe('expressions (decisions §4)', () => {
     expect(await masked(0, 'secret')).toBe(0);
     expect(await masked(false, 'secret')).toBe(false);
   });
+});
 
-  it.each([
-    ['a tag', '{% if data %}x{% endif %}'],
-    ['an unknown filter', '{{ data | nope }}'],
-    ['a missing argument', '{{ data | reveal_last }}'],
-    ['a wrong argument', "{{ data | reveal_last: 'x' }}"],
-    ['a negative length', '{{ data | reveal_last: -1 }}'],
-    ['a failed cast', '{{ data | to_number }}'],
-    ['an open expression', '{{ data'],
-    ['a random filter outside of id', '{{ data | alias_card }}'],
-    ['metadata outside of fingerprint_expression', '{{ metadata.a }}'],
-  ])('%s is a 400 that names the member and the position', async (_what, mask) => {
-    const answer = await create({ data: 'secret', mask: { deep: [mask] }, metadata: { a: 'b' } });
-    expect(wrongPaths(answer)).toEqual(['mask.deep.0']);
-    expect(String(answer.at('errors[mask.deep.0]'))).toMatch(/at character \d+$/);
-    expect(answer.text).not.toContain('secret');
+describe('deduplication (decisions §7)', () => {
+  const body = { type: 'token', data: { a: 1 }, metadata: { from: 'first' }, deduplicate_token: true };
+
+  it('is off by default; the request overrides the setting', async () => {
+    const same = (over: object = {}) => core.token({ type: 'token', data: 'same', ...over });
+    const first = await same();
+    expect(await same()).not.toBe(first);
+    expect(await same({ deduplicate_token: true })).toBe(first);
+    await core.manage('updateTenant', { body: { name: 't', settings: { deduplicate_tokens: 'true' } } });
+    expect(await same()).toBe(first);
+    expect(await same({ deduplicate_token: false })).not.toBe(first);
   });
 
-  it('a fingerprint expression can use data and metadata, the others only data', async () => {
-    const printed = async (over: object) => (await create({ data: 'x', ...over })).at('fingerprint');
-    const fingerprint_expression = '{{ metadata.a }}';
-    const first = await printed({ fingerprint_expression, metadata: { a: '1' } });
-    expect(await printed({ fingerprint_expression, metadata: { a: '1' }, data: 'y' })).toBe(first);
-    expect(await printed({ fingerprint_expression, metadata: { a: '2' } })).not.toBe(first);
-    for (const over of [{ search_indexes: [fingerprint_expression] }, { id: fingerprint_expression }]) {
-      expect((await create({ data: 'x', metadata: { a: '1' }, ...over })).status).toBe(400);
-    }
+  it('reveals only the identity of a token that the caller cannot read', async () => {
+    await core.token(body);
+    const blind = await core.application({ name: 'blind', type: 'public', permissions: ['token:create'] });
+    const answer = await core.call(blind, 'createToken', { body });
+    expect(members(answer)).toEqual(['containers', 'fingerprint', 'id', 'tenant_id', 'type']);
+  });
+
+  it.each([
+    ['redact', undefined],
+    ['mask', 'XXXt'],
+    ['reveal', 'XXXt'],
+  ])('shows a caller with the rule %s the masked form at most', async (transform, data) => {
+    const same = { ...body, data: 'text' };
+    await core.token({ ...same, mask: '{{ data | reveal_last: 1 }}' });
+    const rules = [rule({ transform, permissions: ['token:create', 'token:read'] })];
+    const again = await core.application({ name: 'again', type: 'private', rules });
+    const answer = await core.call(again, 'createToken', { body: same });
+    expect([answer.status, answer.at('metadata.from'), answer.at('data')]).toEqual([201, 'first', data]);
+  });
+});
+
+describe('expiry', () => {
+  it('is swept by the file target at most once an hour', async () => {
+    await create({ data: 1, expires_at: '2026-03-01T09:31:00Z' });
+    await core.vault.sweepNowAndThen();
+    core.clock.advance(60_000);
+    await core.vault.sweepNowAndThen();
+    expect(await core.vault.sweep()).toBe(1);
+    await create({ data: 1, expires_at: '2026-03-01T10:00:00Z' });
+    core.clock.advance(3_600_000);
+    await core.vault.sweepNowAndThen();
+    expect(await core.vault.sweep()).toBe(0);
   });
 });

@@ -30,9 +30,3 @@ it.each([
   const snapshots = createDevSnapshots({ list: none, save, load: none, delete: none });
   expect(await snapshots.save(sent)).toEqual({ replace: replaces });
 });
-
-it('another fault is passed on, and the daemon reports only its kind', async () => {
-  const fault = new Fault('file_unsafe', '/home/somebody/vault.db');
-  const fail = () => Promise.reject(fault);
-  await expect(createDevSnapshots({ list: fail, save: fail, load: fail, delete: fail }).load('a')).rejects.toBe(fault);
-});

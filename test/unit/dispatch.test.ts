@@ -222,25 +222,3 @@ describe('internal errors stay internal', () => {
     expect(answer.text).not.toMatch(/at |Error|stack/);
   });
 });
-
-describe('tenants are isolated', () => {
-  it("a foreign tenant's id is 404 and absent from lists", async () => {
-    const made = await world.call(key, 'createToken', { body: { type: 'token', data: 'x', id: 'shared-id' } });
-    expect(made.status).toBe(201);
-    const { application } = await world.vault.createTenant('other');
-    const foreign = await world.call(application.key, 'createApplication', {
-      body: { name: 'f', type: 'private', permissions: ALL_TOKENS },
-    });
-    const foreignKey = String(foreign.at('key'));
-    expect((await world.call(foreignKey, 'getToken', { id: 'shared-id' })).status).toBe(404);
-    expect((await world.call(foreignKey, 'deleteToken', { id: 'shared-id' })).status).toBe(404);
-    expect((await world.call(foreignKey, 'listTokens', { query: 'id=shared-id' })).at('pagination.total_items')).toBe(
-      0,
-    );
-    const again = await world.call(foreignKey, 'createToken', { body: { type: 'token', data: 'x', id: 'shared-id' } });
-    expect(again.status).toBe(201);
-    expect(again.at('fingerprint')).not.toBe(made.at('fingerprint'));
-    const apps = await world.call(application.key, 'listApplications');
-    expect(apps.at('pagination.total_items')).toBe(2);
-  });
-});

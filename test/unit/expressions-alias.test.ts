@@ -5,6 +5,7 @@ import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/limits.ts';
 import type { Random } from '../../src/core/ports.ts';
 import { createRandomIndex } from '../../src/core/random-index.ts';
+import { passesLuhn } from '../../src/core/tokens/validate-data.ts';
 import { evaluateExpression } from './evaluate.ts';
 
 function source(bytes: (length: number) => Uint8Array): Random {
@@ -19,16 +20,6 @@ const random = source((length) => randomBytes(length));
 
 async function alias(expression: string, data: Json, from = random): Promise<string> {
   return String(await evaluateExpression(expression, { data }, { random: from }));
-}
-
-/** Checks a number digit by digit from the right (ISO/IEC 7812-1 annex B). */
-function passesLuhn(number: string): boolean {
-  let sum = 0;
-  for (const [at, digit] of [...number].reverse().entries()) {
-    const weighted = Number(digit) * (at % 2 === 0 ? 1 : 2);
-    sum += weighted > 9 ? weighted - 9 : weighted;
-  }
-  return sum % 10 === 0;
 }
 
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 13, maxLength: 19 });

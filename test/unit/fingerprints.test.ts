@@ -30,11 +30,6 @@ const pairs = readTable('fingerprints').filter(({ part }) => part !== 'text');
 const texts = readTable('fingerprints').filter(({ part }) => part === 'text');
 
 describe('fingerprints of a pair (§2.1, decisions §7)', () => {
-  it('has at least 40 pairs', () => {
-    expect(pairs.length).toBeGreaterThanOrEqual(40);
-    expect(new Set(pairs.map(({ part }) => part))).toEqual(new Set(['equal', 'different']));
-  });
-
   it.each(pairs.map(({ part, fields: [one, other] }) => [one, part, other]))(
     '%s is %s: %s',
     async (one, part, other) => {

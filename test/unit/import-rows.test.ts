@@ -44,13 +44,6 @@ describe('readCsv', () => {
     expect(await records(TEXT, step)).toEqual(EXPECTED);
   });
 
-  it.each(['a,"b', 'a"b,c', '"a"b,c'])('rejects %j', async (text) => {
-    await expect(records(text)).rejects.toMatchObject({
-      code: 'invalid_data',
-      message: expect.stringContaining('line 1'),
-    });
-  });
-
   it('rejects a record above 16 MiB, and fails when its input fails', async () => {
     const endless = async function* () {
       yield 'a,"b';
@@ -77,6 +70,7 @@ describe('a CSV with a fault', () => {
 
   it.each([
     ['a quote in the middle', 'n\none\ntwo\n"bad"x\nthree\n', 'line 4 of the CSV: a quote is in the middle of a cell'],
+    ['a quote behind text', 'n\none\ntwo\nba"d\nthree\n', 'line 4 of the CSV: a quote is in the middle of a cell'],
     ['an open quote', 'n\none\ntwo\n"bad\nthree\n', 'line 4 of the CSV: a quote is not closed'],
     ['a NUL after a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV contains a NUL character'],
   ])('yields the records before %s, in pieces of any size', async (_what, text, fault) => {
@@ -196,7 +190,6 @@ describe('csvRows', () => {
     [['nummer=pan'], 'no member nummer'],
     [['number'], '--map number: must be member=column, such as number=COLUMN'],
     [['number=pan', 'number=b'], 'twice'],
-    [['id=pan'], "must name the column of the card's number"],
     [['expiration_month=pan'], "must name the column of the card's number"],
   ])('rejects --map %j', async (map, message) => {
     await expect(cards(map, 'pan,b\n1,2\n')).rejects.toMatchObject({ message: expect.stringContaining(message) });
@@ -208,10 +201,6 @@ describe('csvRows', () => {
         () => undefined,
         (error: unknown) => (error instanceof Fault ? [error.code, error.hint] : error),
       );
-    expect(await hint(['id=pan'])).toEqual([
-      'usage',
-      '--map number=COLUMN; expiration_month, expiration_year, cvc may be left out',
-    ]);
     expect(await hint(['number=pam'])).toEqual(['usage', 'did you mean number=pan?']);
     expect(await hint(['number=something'])).toEqual(['usage', 'its columns are pan, b']);
     expect(await hint(['number=pan'], 'pan,b,pan\n1,2,3\n')).toEqual(['invalid_data', undefined]);

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MAX_TOTAL } from '../../src/contract/page.ts';
-import type { Store, TokenCondition, VaultHeader } from '../../src/core/ports.ts';
+import type { Store, TokenCondition } from '../../src/core/ports.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
-import { openTestStore } from '../test-store.ts';
 import { type Core, openCore, partOfSegment, rule } from './core-fixture.ts';
 import { openStore, temporaryVault } from './store-sqlite-fixture.ts';
 
@@ -24,25 +23,22 @@ async function openLarge(store: Partial<Store> = {}) {
       turn = Math.max(turn, own + 1);
     });
   };
-  const storeOf = async (header: VaultHeader): Promise<Store> => {
-    const file = await openTestStore(header);
-    return {
-      ...file,
-      findTokens: async (filter, page, now) =>
-        filter.all.some((condition) => 'id_in' in condition)
-          ? file.findTokens(filter, page, now)
-          : { records: undefined, total: undefined },
-      walkTokens: (filter, walk, now) => {
-        note('walk', walk.limit);
-        return (store.walkTokens ?? file.walkTokens)(filter, walk, now);
-      },
-      scanTokens: (filter, slice, now) => {
-        note('scan', slice.limit);
-        return file.scanTokens(filter, slice, now);
-      },
-      ...(store.findTokens && { findTokens: store.findTokens }),
-    };
-  };
+  const storeOf = (file: Store): Store => ({
+    ...file,
+    findTokens: async (filter, page, now) =>
+      filter.all.some((condition) => 'id_in' in condition)
+        ? file.findTokens(filter, page, now)
+        : { records: undefined, total: undefined },
+    walkTokens: (filter, walk, now) => {
+      note('walk', walk.limit);
+      return (store.walkTokens ?? file.walkTokens)(filter, walk, now);
+    },
+    scanTokens: (filter, slice, now) => {
+      note('scan', slice.limit);
+      return file.scanTokens(filter, slice, now);
+    },
+    ...(store.findTokens && { findTokens: store.findTokens }),
+  });
   const core = await openCore({ storeOf });
   return { core, slices };
 }

@@ -1,9 +1,10 @@
 import { copyFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { addTenant, addToken, ENTRY, NOW } from '../conformance/store-fixtures.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 import { openStore, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 
 /** Longer than the idle time before the log is truncated, after additions and after removals, in milliseconds. */
@@ -12,9 +13,23 @@ const REMOVED_MS = 500;
 
 const log = (file: string) => statSync(`${file}-wal`).size;
 
-/** Sleeps in short steps that wake the event loop, as the timers of a daemon do. */
+fakeableTimers();
+
+let seconds: number;
+beforeEach(() => {
+  seconds = process.uptime();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  onTestFinished(() => void vi.useRealTimers().restoreAllMocks());
+});
+
+/** Lets time pass in short steps that wake the event loop, as the timers of a daemon do. */
 async function sleep(ms: number): Promise<void> {
-  for (let waited = 0; waited < ms; waited += 50) await setTimeout(50);
+  for (let waited = 0; waited < ms; waited += 50) {
+    await setImmediate();
+    seconds += 0.05;
+    await vi.advanceTimersByTimeAsync(50);
+  }
 }
 
 /** Returns which of the file (`''`) and its log (`-wal`) contain the bytes. */
@@ -55,7 +70,7 @@ describe('the log of an idle file', () => {
     await remove(store, id, 'gone');
     expect(log(file)).toBe(0);
     expect(foundIn(file, full)).toEqual([]);
-  }, 20_000);
+  });
 
   it('contains nothing of a token that is removed after a crash', async () => {
     const file = await temporaryVault();

@@ -16,10 +16,6 @@ describe('applyMergePatch', () => {
   test.each(APPENDIX)('RFC 7396: %s + %s', (target, patch, result) => expect(patched(target, patch)).toBe(result));
   test.each(MORE)('%s', (_name, target, patch, result) => expect(patched(target, patch)).toBe(result));
 
-  test('the appendix is complete', () => {
-    expect(APPENDIX).toHaveLength(15);
-  });
-
   test('changes neither the target nor the patch', () => {
     const [target, patch] = ['{"a":{"b":1,"2":0},"c":[1]}', '{"a":{"b":null,"d":{"e":2}},"c":3}'];
     const [parsedTarget, parsedPatch] = [parseJson(target), parseJson(patch)];

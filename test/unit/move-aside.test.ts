@@ -3,6 +3,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
+import { hurriedTime } from '../fakeable-timers.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 let folder: string;
@@ -44,6 +45,7 @@ describe.runIf(process.platform !== 'win32')('placeFile with moveAside', { timeo
     ['without a head', () => openWithLog() && writeFileSync(file, '-'.repeat(100), { flag: 'r+' })],
   ])('refuses a file in use %s, and changes nothing', async (_, open) => {
     open();
+    hurriedTime();
     const names = present();
     const bytes = bytesOf(names);
     await expect(restore()).rejects.toMatchObject({

@@ -141,6 +141,10 @@ describe('the clear columns of a token', () => {
     expect(() => presentedColumns({ ...record, expires_at })).toThrow('integrity_failure');
   });
 
+  it('name applications by UUIDs only', () => {
+    expect(() => sealToken(keyring, { ...whole, modified_by: 'somebody' }, CARD)).toThrow(RangeError);
+  });
+
   it.each([[0], [69], [71], [105], [107]])('are rejected with %i bytes', (length) => {
     const { clear } = sealToken(keyring, whole, CARD);
     const cut = new Uint8Array(length);

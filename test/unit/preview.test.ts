@@ -1,12 +1,11 @@
 import { expect, it } from 'vitest';
-import type { Store, VaultHeader } from '../../src/core/ports.ts';
-import { openTestStore } from '../test-store.ts';
+import type { Store } from '../../src/core/ports.ts';
 import { openTestVault } from '../test-vault.ts';
 
 it('a preview reads no token, writes nothing and shows no fingerprint', async () => {
   const asked: string[] = [];
-  const storeOf = async (header: VaultHeader) =>
-    new Proxy<Store>(await openTestStore(header), {
+  const storeOf = (file: Store) =>
+    new Proxy(file, {
       get(target, name, receiver) {
         if (/token|duplicate|insert|replace|append/i.test(String(name))) asked.push(String(name));
         return Reflect.get(target, name, receiver);

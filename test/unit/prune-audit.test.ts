@@ -160,50 +160,6 @@ async function pauseFor(ms: number): Promise<number> {
 }
 
 describe('an interrupted prune', () => {
-  it('leaves a sound vault at each step, and the next one completes it', async () => {
-    const vault = await fileVault(250);
-    await change(vault, 'token-3', 'changed');
-    const before = await sequences(vault.file);
-    const seen = new Set<string>();
-    for (let stop = 1; ; stop += 1) {
-      let isStopped = false;
-      const interrupt = async (method: string, call: number) => {
-        if (call < stop) return;
-        isStopped = true;
-        seen.add(method);
-        throw new Error('stopped');
-      };
-      const run = pruneWith(vault, interrupt).catch((error: Error) => {
-        expect(error.message).toBe('stopped');
-      });
-      await run;
-      expect(await verify(vault.file), `stopped at ${stop}`).toMatchObject({ ok: true });
-      expect(await doctor(vault.file), `stopped at ${stop}`).toMatchObject({ ...SOUND, checked: { tokens: 250 } });
-      expect(await change(vault, 'token-3', stop)).toBe(200);
-      expect(await change(vault, `token-${100 + stop}`, stop)).toBe(200);
-      if (!isStopped) break;
-    }
-    expect(seen).toEqual(new Set(['appendAudit', 'moveBase']));
-    expect((await sequences(vault.file))[0]).toBeGreaterThan(before.length);
-  });
-
-  it('is continued by the next one, whose archive overlaps', async () => {
-    const vault = await fileVault(250);
-    const rows = (await sequences(vault.file)).length;
-    const stop = async (_method: string, call: number) => {
-      if (call === 4) throw new Error('stopped');
-    };
-    await expect(pruneWith(vault, stop, Date.now() + 1, 'killed')).rejects.toThrow('stopped');
-    const [first = 0] = await sequences(vault.file);
-    expect(first).toBeGreaterThan(100);
-    expect(first).toBeLessThan(rows);
-    const { removed } = await prune(vault, 'next');
-    expect(removed).toBeGreaterThan(rows - first);
-    await change(vault, 'token-0', 'later');
-    const archives = ['next', 'killed'].map((name) => archiveIn(vault, name));
-    expect(await doctor(vault.file, { archives })).toMatchObject(SOUND);
-  });
-
   it('is refused while an entry contradicts the entries before it', async () => {
     const vault = await fileVault(1);
     const before = await keepRows(vault.file);

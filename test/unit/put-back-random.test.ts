@@ -1,11 +1,8 @@
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileVault, type Vault } from '../../src/vault/vault.ts';
 import { insertRow, type KeptTable, keepRows } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, fileVault, keyIdOf, prune } from './vault-admin-fixture.ts';
 
 const HISTORIES = 15;
 const STEPS = 30;
@@ -47,6 +44,7 @@ async function openHistory(seed: number) {
   const copies: (readonly KeptTable[])[] = [];
   const call: (...parts: OmitVault) => ReturnType<typeof callVault> = (...parts) =>
     callVault(vaults[draw(2)] as Vault, management, ...parts);
+  const newestKey = (id: string) => keyIdOf(vaults[draw(2)] as Vault, management, id);
   let archives = 0;
 
   function add(application: string, { id, key }: { readonly id: string; readonly key: string }): void {
@@ -57,23 +55,13 @@ async function openHistory(seed: number) {
     for (const known of keys) if (is(known)) known.isLive = false;
   }
 
-  async function idOfKey(application: string): Promise<string> {
-    const listed: { readonly body: readonly { readonly id: string }[] } = await call('listApplicationKeys', {
-      id: application,
-    });
-    return listed.body[0]?.id ?? '';
-  }
-
   const STEPS_OF: Readonly<Record<string, () => Promise<unknown>>> = {
     async create() {
       const permissions = pick(PERMISSIONS) ?? PERMISSIONS[0];
       const body = { name: 'x', type: 'private', permissions };
-      const made: { readonly body: { readonly id: string; readonly key: string } } = await call('createApplication', {
-        body,
-      });
-      const { id, key } = made.body;
+      const { id, key }: Pick<Known, 'id' | 'key'> = (await call('createApplication', { body })).body;
       mayList.set(id, permissions === PERMISSIONS[0]);
-      add(id, { id: await idOfKey(id), key });
+      add(id, { id: await newestKey(id), key });
     },
     async update() {
       const id = pick([...mayList.keys()]);
@@ -87,7 +75,7 @@ async function openHistory(seed: number) {
       if (id === undefined) return;
       const { key }: { readonly key: string } = (await call('regenerateApplicationKey', { id })).body;
       end(({ application }) => application === id);
-      add(id, { id: await idOfKey(id), key });
+      add(id, { id: await newestKey(id), key });
     },
     async delete() {
       const id = pick([...mayList.keys()]);
@@ -109,13 +97,7 @@ async function openHistory(seed: number) {
     },
     copy: async () => copies.push(await keepRows(file)),
     reopen,
-    async prune() {
-      const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-      archives += 1;
-      await admin
-        .pruneAudit(Date.now() + 60_000, archiveFile('--archive', join(folder, `archive-${archives}`)))
-        .finally(admin.close);
-    },
+    prune: () => prune({ file, folder }, `archive-${archives++}`),
   };
 
   async function reopen(): Promise<void> {

@@ -15,8 +15,8 @@ afterEach(() => {
 function recorded(each: number, all: number) {
   const quota = createQuota({ each, all });
   const entered: string[] = [];
-  const take = (name: string, amount: number) => {
-    const waiting = quota.take(name, amount);
+  const take = (name: string, amount: number, account = name) => {
+    const waiting = quota.take(account, amount);
     if (waiting === undefined) entered.push(name);
     return waiting?.then(() => void entered.push(name));
   };
@@ -70,13 +70,8 @@ it('a caller waits 5 s at most, and leaves its place to the next', async () => {
 });
 
 it('the amounts of an account keep their order, so that small ones do not starve a large one', async () => {
-  const quota = createQuota({ each: 10, all: 100 });
-  const entered: string[] = [];
-  const take = (name: string, amount: number, account = 'a') => {
-    const waiting = quota.take(account, amount);
-    if (waiting === undefined) entered.push(name);
-    return waiting?.then(() => void entered.push(name));
-  };
+  const { quota, entered, take: enter } = recorded(10, 100);
+  const take = (name: string, amount: number, account = 'a') => enter(name, amount, account);
   void take('first', 1);
   const large = take('large', 10);
   const small = take('small', 1);

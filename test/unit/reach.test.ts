@@ -1,23 +1,15 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { ReachPart } from '../../src/contract/explanation.ts';
-import { seededRandom } from '../fixed-world.ts';
-import { openTestStore } from '../test-store.ts';
+import { createRandomApplications } from '../random-applications.ts';
 import { openTestVault, type TestVault } from '../test-vault.ts';
 
-const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general/low/'];
-const PLACES = ['/', '/pci/', '/pc', '/pci/test/', '/bank/', '/none/'];
-const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
 const READ = 'token:read';
-
-const random = seededRandom('reach');
-const below = (n: number) => (random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) >>> 0) % n;
-const one = <T>(all: readonly T[]): T => all[below(all.length)] as T;
 
 const condition = (place: string) => ({
   conditions: [{ attribute: 'container', operator: 'starts_with', value: place }],
 });
 const rule = (priority: number, place: object) => {
-  return { description: '', priority, ...place, transform: one(TRANSFORMS), permissions: [READ] };
+  return { description: '', priority, ...place, transform: 'mask', permissions: [READ] };
 };
 
 async function measured(world: TestVault, application_id: string): Promise<readonly ReachPart[]> {
@@ -27,9 +19,9 @@ async function measured(world: TestVault, application_id: string): Promise<reado
 }
 
 /** Counts the same with one explanation per token. */
-async function explained(world: TestVault, application_id: string, tokens: readonly string[]) {
+async function explained(world: TestVault, application_id: string, tokens: readonly { readonly id: string }[]) {
   const counts: Record<string, number> = {};
-  for (const token_id of tokens) {
+  for (const { id: token_id } of tokens) {
     const { text } = await world.call(world.management, 'explainAccess', { body: { application_id, token_id } });
     const read = JSON.parse(text).permissions.find(({ permission }: { permission: string }) => permission === READ);
     const governing = read.own.rules.find(({ outcome }: { outcome: string }) => outcome === 'governs');
@@ -44,33 +36,21 @@ it('the measured reach matches explanations for 40 random applications, includin
 }, async () => {
   const world = await openTestVault('reach');
   const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
-  const tokens: string[] = [];
-  for (let n = 0; n < 60; n++) {
-    const containers = below(4) === 0 ? [one(CONTAINERS), one(CONTAINERS)] : [one(CONTAINERS)];
-    await world.call(writer, 'createToken', { body: { id: `token-${n}`, type: 'token', data: n, containers } });
-    tokens.push(`token-${n}`);
-  }
+  const random = createRandomApplications('reach');
+  const tokens = Array.from({ length: 60 }, (_, n) => random.token(`token-${n}`));
+  for (const body of tokens) await world.call(writer, 'createToken', { body });
   let expiring = 0;
   for (let n = 0; n < 40; n++) {
-    const places = Array.from({ length: 1 + below(3) }, (_, at) =>
-      rule(at + 1, { container: one(PLACES.filter((each) => each.endsWith('/'))) }),
-    );
-    const plain = below(3) === 0 ? { permissions: [READ] } : {};
-    const body = { name: `a${n}`, type: 'private', ...plain, rules: places, can_create_expiring_applications: true };
-    const parent = await world.call(world.management, 'createApplication', { body });
+    const parent = await world.call(world.management, 'createApplication', { body: random.private(`a${n}`) });
     expect(parent.status, parent.text).toBe(201);
-    const rules = Array.from({ length: 1 + below(3) }, (_, at) => rule(at + 1, condition(one(PLACES))));
     const expires_at = new Date(world.clock.now() + 3_600_000).toISOString();
-    const child = await world.call(String(parent.at('key')), 'createApplication', {
-      body: { name: `e${n}`, type: 'expiring', rules, expires_at },
-    });
+    const body = random.expiring(`e${n}`, expires_at);
+    const child = await world.call(String(parent.at('key')), 'createApplication', { body });
     if (child.status === 201) expiring += 1;
     // A creator may lose access after it has created an application.
-    const weaker = { ...body, type: undefined, rules: places.map((each) => ({ ...each, transform: one(TRANSFORMS) })) };
-    const changed = await world.call(world.management, 'updateApplication', {
-      id: String(parent.at('id')),
-      body: weaker,
-    });
+    const { type: _, ...weaker } = random.private(`a${n}`);
+    const id = String(parent.at('id'));
+    const changed = await world.call(world.management, 'updateApplication', { id, body: weaker });
     expect(changed.status, changed.text).toBe(200);
     for (const made of child.status === 201 ? [parent, child] : [parent]) {
       const id = String(made.at('id'));
@@ -88,7 +68,7 @@ it('the measured reach counts at most 10,000 tokens', async () => {
   const totals = [10_000, 10_001];
   const findTokens = async () => ({ records: [], total: totals.shift() ?? 0 });
   const world = await openTestVault('capped', {
-    storeOf: async (header) => ({ ...(await openTestStore(header)), findTokens }),
+    storeOf: (file) => ({ ...file, findTokens }),
   });
   const body = { application: { type: 'private', rules: [rule(1, { container: '/pci/' })], permissions: [READ] } };
   const { text } = await world.call(world.management, 'measureReach', { body });
@@ -101,17 +81,16 @@ it('the measured reach counts at most 10,000 tokens', async () => {
 it('the measured reach opens at most 10,001 tokens for each rule', async () => {
   const slices: number[] = [];
   const world = await openTestVault('opened', {
-    storeOf: async (header) => {
-      const file = await openTestStore(header);
-      const findTokens = async () => ({ records: undefined, total: undefined });
-      const scanTokens: typeof file.scanTokens = async (filter, { after, limit }, now) => {
+    storeOf: (file) => ({
+      ...file,
+      findTokens: async () => ({ records: undefined, total: undefined }),
+      async scanTokens(filter, { after, limit }, now) {
         const { records } = await file.scanTokens(filter, { after: undefined, limit }, now);
         const slice = after === undefined ? 1 : (slices.pop() ?? 0) + 1;
         slices.push(slice);
         return { records: Array(limit).fill(records[0]), next: slice < 60 ? { id: '', created_at: 0 } : undefined };
-      };
-      return { ...file, findTokens, scanTokens };
-    },
+      },
+    }),
   });
   const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
   await world.call(writer, 'createToken', { body: { type: 'token', data: 1, containers: ['/pci/'] } });

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
-import { openTestStore } from '../test-store.ts';
 import { type Core, DAY, openCore, rule } from './core-fixture.ts';
 
 const NOBODY = '01234567-89ab-4cde-8f01-23456789abcd';
@@ -9,17 +8,15 @@ const STARTS = 'starts_with';
 /** Opens a vault with the tokens `alice` and `bob`, whose store finds the tokens with `instead` for any query. */
 async function openWrongStore() {
   let instead: string | undefined;
-  const storeOf = async (header: Parameters<typeof openTestStore>[0]): Promise<Store> => {
-    const file = await openTestStore(header);
-    const findTokens: Store['findTokens'] = (filter, page, now) =>
-      file.findTokens(
+  const storeOf = ({ readNow: _readNow, ...store }: Store): Store => ({
+    ...store,
+    findTokens: (filter, page, now) =>
+      store.findTokens(
         instead === undefined ? filter : { tenant_id: filter.tenant_id, all: [{ id_in: [instead] }] },
         page,
         now,
-      );
-    const { readNow: _readNow, ...store } = file;
-    return { ...store, findTokens };
-  };
+      ),
+  });
   const core = await openCore({ storeOf });
   const expires_at = new Date(core.clock.now() + 2 * DAY).toISOString();
   const metadata = { of: 'alice' };

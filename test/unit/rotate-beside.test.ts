@@ -1,19 +1,75 @@
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
+import type { AuthorityDraft } from '../../src/core/audit/ports.ts';
+import type { Store } from '../../src/core/ports.ts';
+import type { FileStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { resetTokens } from '../../src/vault/keys/reset-tokens.ts';
 import { rotateTenant } from '../../src/vault/keys/rotate-tenant.ts';
-import { type Beside, storeBeside } from './rotate-beside-fixture.ts';
 import {
-  CREDENTIAL,
   callVault,
   doctor,
   fileVault,
   openedForKeyHolder,
   openedVault,
+  prune,
   withAdmin,
 } from './vault-admin-fixture.ts';
+
+/** The writes of a rotation that seal records again. */
+const RESEALS = new Set<string | symbol>(['resealTokens', 'resealApplicationKeys', 'replaceApplication']);
+
+/** The work of another process. */
+interface Beside {
+  /** Awaited after each write that seals records again. */
+  readonly afterWrite: () => Promise<unknown>;
+  /** Awaited before a method changes authority, when the process has followed the log for it. */
+  readonly beforeChange?: (method: string) => Promise<unknown>;
+}
+
+/**
+ * Returns a store of a rotation that works beside another process, and the number of rows that each change of authority
+ * opened under the lock of the log.
+ */
+function storeBeside<Opened extends Store & Partial<Pick<FileStore, 'removeAllTokens'>>>(
+  store: Opened,
+  { afterWrite, beforeChange }: Beside,
+) {
+  const opened: number[] = [];
+  const counted = (draft: AuthorityDraft): AuthorityDraft => ({
+    ...draft,
+    sealBehind(rows) {
+      opened.push(rows.length);
+      return draft.sealBehind(rows);
+    },
+  });
+  const changes: Partial<FileStore> = {
+    async addTenantKey(tenantId, key, audit) {
+      await beforeChange?.('addTenantKey');
+      return store.addTenantKey(tenantId, key, counted(audit));
+    },
+    async removeTenantKey(tenantId, keyId, audit) {
+      await beforeChange?.('removeTenantKey');
+      return store.removeTenantKey(tenantId, keyId, counted(audit));
+    },
+    async removeAllTokens(tenantId, keyIds, { tokensRemoved, keyRemoved }) {
+      await beforeChange?.('removeAllTokens');
+      const { removeAllTokens } = store;
+      if (removeAllTokens === undefined) throw new Error('unreachable: a file');
+      return removeAllTokens(tenantId, keyIds, { tokensRemoved, keyRemoved: (id) => counted(keyRemoved(id)) });
+    },
+  };
+  const over = new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(changes, name) ?? Reflect.get(target, name);
+      if (!RESEALS.has(name) || typeof value !== 'function') return value;
+      return async (...words: unknown[]) => {
+        const result: unknown = await Reflect.apply(value, target, words);
+        await afterWrite();
+        return result;
+      };
+    },
+  });
+  return { store: over, opened };
+}
 
 /** The number of tokens that the other process creates after each write of the rotation. */
 const CREATED = 40;
@@ -22,7 +78,7 @@ const MAX_OPENED = 3;
 
 async function beside() {
   const vault = await fileVault(120);
-  const { file, folder, tenantId, apiKey } = vault;
+  const { file, tenantId, apiKey } = vault;
   const other = await openedVault(file);
   const create = async () => {
     for (let n = 0; n < CREATED; n += 1) {
@@ -32,11 +88,9 @@ async function beside() {
   };
   let prunes = 0;
   /** Removes the entries so far, also the last one that the rotation has followed. */
-  async function prune(): Promise<void> {
+  async function pruneNow(): Promise<void> {
     await create();
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    const archive = archiveFile('--archive', join(folder, `archive-${prunes++}`));
-    await admin.pruneAudit(Date.now() + 60_000, archive).finally(admin.close);
+    await prune(vault, `archive-${prunes++}`);
   }
 
   /** Opens the file for a rotation or a reset. */
@@ -53,7 +107,7 @@ async function beside() {
     await withAdmin(file, (admin) => admin.rotate({ tenantId: tenant.id, indexes: false, master: true }));
   }
 
-  return { tenantId, holder, prune, replaceMasterKey, expectSound };
+  return { tenantId, holder, pruneNow, replaceMasterKey, expectSound };
 }
 
 it('a rotation opens few rows under the lock, however many another process writes', async () => {
@@ -78,11 +132,11 @@ it('a reset opens few rows under the lock', async () => {
 it.each(['addTenantKey', 'removeTenantKey', 'removeAllTokens'])(
   'a prune before %s repeats the change, and does not end the work',
   async (method) => {
-    const { tenantId, holder, prune, expectSound } = await beside();
+    const { tenantId, holder, pruneNow, expectSound } = await beside();
     let left = 1;
     const { parts, rows } = await holder({
       beforeChange: async (name) => {
-        if (name === method && left-- > 0) await prune();
+        if (name === method && left-- > 0) await pruneNow();
       },
     });
     if (method === 'removeAllTokens') await resetTokens(parts, undefined);
@@ -108,8 +162,8 @@ it('a master key that is replaced meanwhile wraps the new key', async () => {
 });
 
 it('prunes before each attempt end the rotation with write_conflict', async () => {
-  const { tenantId, holder, prune } = await beside();
-  const { parts } = await holder({ beforeChange: prune });
+  const { tenantId, holder, pruneNow } = await beside();
+  const { parts } = await holder({ beforeChange: pruneNow });
   const rotation = rotateTenant(parts, tenantId, { indexes: false }, () => undefined);
   await expect(rotation).rejects.toMatchObject({ code: 'write_conflict' });
 });

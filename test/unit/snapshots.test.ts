@@ -13,6 +13,7 @@ import { expect, it } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { vaultSnapshots } from '../../src/vault/snapshots.ts';
 import type { Vault } from '../../src/vault/vault.ts';
+import { hurriedTime } from '../fakeable-timers.ts';
 import {
   CREDENTIAL,
   callOnce,
@@ -95,6 +96,7 @@ it.each([
   const { file, apiKey } = await fileVault(1);
   await save(file, 'base');
   await create(file, apiKey, 'later');
+  hurriedTime();
   const refused = withVault(file, () => act(file, 'base', true));
   await expect(refused).rejects.toMatchObject({ code: 'locked_by_other' });
   expect((await snapshots(file).list()).map(({ tokens }) => tokens)).toEqual([1]);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
+import { resetVault } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import {
@@ -115,9 +115,10 @@ describe('stored replies of a vault file', () => {
     const { file, ...made } = await repliedVault();
     await withVault(file, (vault) => patchToken(vault, { file, ...made }));
     const revealed = async () => {
-      const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-      const found = await admin.lastEvents(({ event }) => event.revision === undefined && event.revealed === true, 10);
-      return admin.close().then(() => found.map(({ event: { action, entities } }) => [action, ...entities]));
+      const found = await withAdmin(file, (admin) =>
+        admin.lastEvents(({ event }) => event.revision === undefined && event.revealed === true, 10),
+      );
+      return found.map(({ event: { action, entities } }) => [action, ...entities]);
     };
     expect(await revealed()).toEqual([]);
     await withVault(file, async (vault) => {

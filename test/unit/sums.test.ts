@@ -1,13 +1,10 @@
-import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { archiveFile } from '../../src/cli/files/archive-file.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { createSums, decodeState, encodeState, readBase, sealBase } from '../../src/core/audit/sums.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/master-key.ts';
-import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, doctor, fileVault, withAdmin } from './vault-admin-fixture.ts';
+import { archiveIn, doctor, fileVault, openedForKeyHolder, prune } from './vault-admin-fixture.ts';
 
 const [TENANT, APPLICATION] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
@@ -59,16 +56,15 @@ it('a state is read as it was written', async () => {
 });
 
 it('a base that somebody with the key has altered is found with the archives', async () => {
-  const { file, folder } = await fileVault(3);
-  const archive = archiveFile('--archive', join(folder, 'old'));
-  await withAdmin(file, (admin) => admin.pruneAudit(Date.now() + 60_000, archive));
-  const opened = await openFileForKeyHolder({ file, credential: CREDENTIAL });
+  const vault = await fileVault(3);
+  const { file } = vault;
+  await prune(vault);
+  const opened = await openedForKeyHolder(file);
   const base = await readBase(opened);
   const [row] = await opened.store.readAudit(-1, 1);
   const state = { ...base.state, header: 'another' };
   const { sealed } = sealBase(opened.keyring, row ?? expect.fail(), { ...base, state });
-  await opened.close();
-  const check = () => doctor(file, { archives: [archive] });
+  const check = () => doctor(file, { archives: [archiveIn(vault)] });
   expect(await check()).toMatchObject({ ok: true });
   await tamperFile(file, (connection) => {
     connection.prepare('UPDATE audit SET sealed = ? WHERE sequence = ?').run(sealed, base.sequence);

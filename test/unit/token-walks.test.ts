@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { VaultHeader } from '../../src/core/ports.ts';
 import { createDraw, type Draw } from '../checks/model-fuzz-bodies.ts';
-import { openTestStore } from '../test-store.ts';
 import { type Core, idsOf, openCore, partOfSegment, rule } from './core-fixture.ts';
 
 interface Kept {
@@ -133,11 +131,9 @@ describe('a page', () => {
         await between();
         return slice;
       };
-    const storeOf = async (header: VaultHeader) => {
-      const store = await openTestStore(header);
-      return { ...store, scanTokens: then(store.scanTokens), walkTokens: then(store.walkTokens) };
-    };
-    const core = await openCore({ storeOf });
+    const core = await openCore({
+      storeOf: (file) => ({ ...file, scanTokens: then(file.scanTokens), walkTokens: then(file.walkTokens) }),
+    });
     const key = await callerOf(core, { query: '', part: '/q', shows: () => true });
     for (const id of ['third', 'second', 'first']) {
       core.clock.advance(1);

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { openTestStore } from '../test-store.ts';
 import { turnsDuring } from '../turns-during.ts';
 import { type Core, DAY, openCore, rule, tenantsWith, wrongPaths } from './core-fixture.ts';
 
@@ -71,16 +70,15 @@ describe('tokenize', () => {
   it('searches again for duplicates of a token whose alias another call took', async () => {
     const inserted: (readonly string[])[] = [];
     const core: Core = await openCore({
-      storeOf: async (header) => {
-        const file = await openTestStore(header);
-        const insertTokens: typeof file.insertTokens = async (tokens, ...more) => {
+      storeOf: (file) => ({
+        ...file,
+        async insertTokens(tokens, ...more) {
           inserted.push(tokens.map(({ token }) => token.id));
           // The first insert finds that the second request is a duplicate of the first one.
           if (inserted.length === 2) await core.token(request('other', { id: tokens[0]?.token.id }));
           return file.insertTokens(tokens, ...more);
-        };
-        return { ...file, insertTokens };
-      },
+        },
+      }),
     });
     const alias = 'id-{{ data | alias_preserve_format }}';
     const body = [request('12345678', { id: alias }), request('12345678', { deduplicate_token: true })];

@@ -139,5 +139,11 @@ export async function newApplication(
   return (await callVault(vault, management, 'createApplication', { body })).body;
 }
 
+/** Resolves to the id of the newest API key of an application. */
+export async function keyIdOf(vault: Vault, management: string, id: string): Promise<string> {
+  const { body } = await callVault(vault, management, 'listApplicationKeys', { id });
+  return Object(body)[0]?.id ?? '';
+}
+
 /** The bytes of a UUID, as a file has them. */
 export const bytesOf = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex');

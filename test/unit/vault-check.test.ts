@@ -1,60 +1,58 @@
-import { expect, it } from 'vitest';
-import { directClient } from '../../src/client/direct.ts';
-import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { createCaller } from '../checks/perform.ts';
-import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
+import { describe, expect, it } from 'vitest';
+import { appendForged, FORGED, HONEST } from '../checks/forged-rows.ts';
+import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, fileVault, withVault } from './vault-admin-fixture.ts';
+import { archiveIn, CREDENTIAL, doctor, fileVault, prune, withAdmin, withVault } from './vault-admin-fixture.ts';
 
-const check = (file: string) =>
-  withVault(file, async (vault) => ({ found: await vault.check(), notices: await vault.notices() }));
-
-/** The expected findings by the names of `ROLLBACKS`. */
-const FOUND: Readonly<Record<string, RegExp>> = {
-  'a token as it was before a change': /^token token-1 .* an older row was restored$/,
-  'a token that was deleted': /^token token-1 .* the row was restored$/,
-  'an application as it was before its key was regenerated': /^application .* an older row was restored$/,
-  'an API key that was deleted': /^application_key .* the row was restored$/,
-  'an application that was deleted': /^application .* the row was restored$/,
-  'the tenant as it was before a change': /^tenant .* an older row was restored$/,
-  'the state before a token was made': /^token .* was removed outside the vault$/,
-};
-
-it.each(Object.entries(FOUND))('the check finds %s, put back', async (name, says) => {
-  const { file, ...keys } = await fileVault(3);
-  const [act, tables] = ROLLBACKS[name] ?? [];
-  const before = await keepRows(file);
-  await withVault(
-    file,
-    (vault) =>
-      act?.(
-        createCaller(() => directClient(vault)),
-        keys,
-      ) ?? Promise.reject(),
-  );
-  await putBack(file, before, tables);
-  const { found, notices } = await check(file);
-  expect(found).toEqual([expect.stringMatching(says)]);
-  expect(notices).toEqual(['the vault has 1 finding: run `vault doctor`']);
-});
+const check = (file: string) => withVault(file, (vault) => vault.check());
 
 it('the check finds an older header put back, and no change of it is made', async () => {
   const { file } = await fileVault(0);
   const before = await keepRows(file);
-  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-  const other = (byte: number) => ({ kind: 'key_file', key: new Uint8Array(32).fill(byte) }) as const;
-  await admin.addSlot(other(9), { allowWeak: false });
-  await admin.close();
+  const add = (byte: number) =>
+    withAdmin(file, (admin) =>
+      admin.addSlot({ kind: 'key_file', key: new Uint8Array(32).fill(byte) }, { allowWeak: false }),
+    );
+  await add(9);
   await putBack(file, before, ['header', 'slot']);
-  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
-  const again = await openVaultAdmin({ file, credential: CREDENTIAL });
-  await expect(again.addSlot(other(8), { allowWeak: false })).rejects.toMatchObject({ code: 'integrity_failure' });
-  await again.close();
-  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
+  expect(await check(file)).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
+  await expect(add(8)).rejects.toMatchObject({ code: 'integrity_failure' });
+  expect(await check(file)).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
 });
 
 it('the check finds an altered entry of the audit', async () => {
   const { file } = await fileVault(2);
   await tamperFile(file, (connection) => connection.exec('UPDATE audit SET at = at + 1 WHERE sequence = 4'));
-  expect((await check(file)).found).toEqual([expect.stringMatching(/^audit 4 was altered/)]);
+  expect(await check(file)).toEqual([expect.stringMatching(/^audit 4 was altered/)]);
+});
+
+async function verify(file: string) {
+  return withAdmin(file, (admin) => admin.verifyAudit());
+}
+
+describe.each([false, true])('a row that contradicts the log, after a prune: %s', (isPruned) => {
+  async function vaultWith(row: Parameters<typeof appendForged>[2]) {
+    const vault = await fileVault(3);
+    const { file } = vault;
+    const archives = isPruned ? [archiveIn(vault)] : [];
+    if (isPruned) await prune(vault);
+    await appendForged(file, CREDENTIAL, row);
+    const check = (given = archives) => doctor(file, { archives: given });
+    return { file, check };
+  }
+
+  it.each(Object.entries(FORGED))('is found: %s', async (_name, forged) => {
+    const { file, check } = await vaultWith(forged);
+    const what = expect.stringMatching(forged.what[0]);
+    expect(await verify(file)).toMatchObject({ ok: false, first_bad: { what } });
+    for (const report of [await check(), await check([])]) {
+      expect(report.findings).toContainEqual({ table: expect.any(String), id: expect.any(String), what });
+    }
+  });
+
+  it('control: another row is accepted', async () => {
+    const { file, check } = await vaultWith(HONEST);
+    expect(await verify(file)).toMatchObject({ ok: true });
+    expect(await check()).toMatchObject({ ok: true });
+  });
 });

@@ -332,17 +332,4 @@ describe('doctor', () => {
     const { ok, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
     expect({ ok, notices }).toEqual({ ok: true, notices: named.map((words) => expect.stringContaining(words)) });
   });
-
-  it('compares the clock with the newest entry of the audit', async () => {
-    wall = START + 2000 * DAY;
-    const command = await open();
-    await call(command, 'createToken', { type: 'token', data: 1 });
-    await command.close();
-    wall = START;
-    const { ok, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
-    expect({ ok, notices }).toEqual({
-      ok: true,
-      notices: ['newest entry of the audit', '1 record was created'].map((words) => expect.stringContaining(words)),
-    });
-  });
 });

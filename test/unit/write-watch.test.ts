@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { toPgError, toProblem } from '../../src/store/postgres/pg-error.ts';
 import { watchWrites } from '../../src/vault/write-watch.ts';
@@ -49,13 +48,13 @@ it.each(['no_space', 'vault_busy', 'write_conflict', 'integrity_failure'] as con
 
 it('the figures of a vault, for metrics, report whether writes succeed', async () => {
   let fails = false;
-  const storeOf = async (header: VaultHeader): Promise<Store> => {
-    const store = await openTestStore(header);
-    const insertApplication: Store['insertApplication'] = (...values) =>
-      fails ? Promise.reject(new Problem('disk_error')) : store.insertApplication(...values);
-    return { ...store, insertApplication };
-  };
-  const { vault } = await openTestVault('seed', { storeOf });
+  const { vault } = await openTestVault('seed', {
+    storeOf: (file) => ({
+      ...file,
+      insertApplication: (...values) =>
+        fails ? Promise.reject(new Problem('disk_error')) : file.insertApplication(...values),
+    }),
+  });
   const isWritable = async () => (await vault.figures()).writable;
   expect(await isWritable()).toBe(true);
   fails = true;

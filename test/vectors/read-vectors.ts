@@ -18,7 +18,8 @@ export interface TableRow {
 }
 
 /**
- * Returns the cases of a text file: one per line, with fields separated by ` → `; an indented line continues a case.
+ * Returns the cases of a text file: one per line, with fields separated by ` → `; an indented line continues a case. Throws
+ * without cases.
  */
 export function readTable(name: string): readonly TableRow[] {
   const rows: TableRow[] = [];
@@ -29,5 +30,6 @@ export function readTable(name: string): readonly TableRow[] {
     else if (line.startsWith('## ')) origin = line.slice(3);
     else if (line !== '') rows.push({ part, origin, fields: line.split(' → ') });
   }
+  if (rows.length === 0) throw new Error(`${name}.txt has no cases`);
   return rows;
 }

@@ -22,7 +22,7 @@ function originOf(map: SourceMap, file: string, row: number, column: number): st
 }
 
 /** Returns the words of a source or, with its source map, of a bundle. `file` is a path from the root. */
-export function wordsOf(file: string, text: string, map?: SourceMap): Words {
+function wordsOf(file: string, text: string, map?: SourceMap): Words {
   const starts: number[] = [];
   const lines: (string | undefined)[] = [];
   let before = 0;
@@ -48,7 +48,7 @@ function firstFrom(starts: readonly number[], offset: number): number {
 }
 
 /** Returns the lines of which a word ran, according to its innermost block. */
-export function executedLines({ starts, lines }: Words, functions: readonly CountedFunction[]): ReadonlySet<string> {
+function executedLines({ starts, lines }: Words, functions: readonly CountedFunction[]): ReadonlySet<string> {
   const ran = new Uint8Array(starts.length);
   for (const { startOffset, endOffset, count } of functions.flatMap(({ ranges }) => ranges)) {
     ran.fill(count > 0 ? 1 : 0, firstFrom(starts, startOffset), firstFrom(starts, endOffset));

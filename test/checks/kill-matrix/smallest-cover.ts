@@ -11,7 +11,7 @@ type LinesIn = (file: string) => number;
  * Returns test files that together kill every mutant that any file kills: again and again the file with the most new
  * kills per line, then without those that the others made needless.
  */
-export function smallestCover(kills: readonly Kill[], linesIn: LinesIn): readonly string[] {
+function smallestCover(kills: readonly Kill[], linesIn: LinesIn): readonly string[] {
   const open = new Set(kills.filter(({ killed_by }) => killed_by.length > 0));
   const files = [...new Set(kills.flatMap(({ killed_by }) => killed_by))];
   const chosen = new Set<string>();
