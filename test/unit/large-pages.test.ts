@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { MAX_LISTED } from '../../src/contract/limits.ts';
 import type { Caller, Context } from '../../src/core/handler.ts';
-import type { Store, VaultHeader } from '../../src/core/ports.ts';
+import type { Store } from '../../src/core/ports.ts';
 import { readTokens } from '../../src/core/tokens/read-tokens.ts';
-import { openTestStore } from '../test-store.ts';
 import { type Core, openCore, partOfSegment } from './core-fixture.ts';
 
 const MIB = 1024 * 1024;
@@ -12,8 +11,7 @@ const MIB = 1024 * 1024;
 async function open() {
   const reads: string[] = [];
   const changes = new Map<string, () => Promise<unknown>>();
-  const storeOf = async (header: VaultHeader): Promise<Store> => {
-    const { readNow: _, ...store } = await openTestStore(header);
+  const storeOf = ({ readNow: _, ...store }: Store): Store => {
     const findPresentedToken: Store['findPresentedToken'] = async (tenant, id, now) => {
       reads.push(id);
       await changes.get(id)?.();

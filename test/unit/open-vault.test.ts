@@ -92,8 +92,6 @@ describe('openVault', () => {
     ['a key file that others can read', 'file_unsafe', (file) => chmodSync(`${file}.key`, 0o644)],
     ['a key file of another length', 'wrong_credential', (file) => truncateSync(`${file}.key`, 31)],
     ['another file', 'not_a_vault', (file) => writeFileSync(file, 'x'.repeat(8192))],
-    [
-@@ROW@@    ],
   ])('rejects %s: %s', async (_what, code, spoil) => {
     const { file } = await makeVault();
     const spoilt = spoil(file);
