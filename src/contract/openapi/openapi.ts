@@ -1,7 +1,8 @@
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../operations.ts';
 import { PERMISSIONS } from '../permissions.ts';
 import { IDEMPOTENCY_KEY, type Schema } from '../schema.ts';
-import { EXAMPLES, type Example } from './examples/examples.ts';
+import type { Example } from './example-requests.ts';
+import { EXAMPLES } from './examples.generated.ts';
 import { problemResponse, problemStatuses, responseName, traceHeader } from './problems.ts';
 import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } from './schemas.ts';
 
