@@ -1,10 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { request } from 'node:http';
 import { stepForward } from '../cli/commands/dev/step-forward.ts';
-import { createClient, type Fetch, type VaultClient } from '../client/create-client.ts';
+import { typedClient, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
-import { sendToDev } from '../client/remote.ts';
+import { remoteClient, sendToDev } from '../client/remote.ts';
 import type { DevFault, DevRequest } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
 import { MachineDate } from '../core/timers.ts';
@@ -81,6 +80,8 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   const { headerPrefix } = checked;
   const { url, keys, ids, stop } = await start(checked).catch(inOneMessage);
   const apiKey = keys.management_key;
+  // Not `fetch`, which a test may have replaced.
+  const { call } = remoteClient({ url, headerPrefix });
 
   async function ask(request: Omit<DevRequest, 'apiKey'>): Promise<Answer> {
     const { status, bodyText } = await sendToDev({ url, headerPrefix }, { ...request, apiKey });
@@ -98,8 +99,8 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
     url,
     keys,
     ids: { apps: {}, tokens: {}, ...ids } as SeededIds,
-    client: createClient({ url, apiKey: keys.private_key, headerPrefix, fetch: nodeFetch }),
-    management: createClient({ url, apiKey, headerPrefix, fetch: nodeFetch }),
+    client: typedClient({ apiKey: keys.private_key }, call),
+    management: typedClient({ apiKey }, call),
     clock: {
       now: () => clock('GET'),
       set: (to) => clock('PUT', { now: typeof to === 'string' ? to : new MachineDate(to).toISOString() }),
@@ -135,34 +136,3 @@ function inOneMessage(error: unknown): never {
   const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`];
   throw new Fault(error.code, [error.message, ...error.details, ...hint].join('\n'), { cause: error });
 }
-
-/**
- * Sends a request over `http:` with Node's HTTP client and its persistent connections. Replaces `fetch` where a test
- * may have changed it: jest's environment jsdom has none, and Node's calls the global `queueMicrotask`, which fake
- * timers may hold. Follows no redirect. Rejects with the signal's reason, and with errors of the connection.
- */
-const nodeFetch: Fetch = (url, { method, headers, body = '', signal }) =>
-  new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const sent = request(url, { method, headers: { ...headers, ...length } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: { get: (name) => [response.headers[name.toLowerCase()] ?? []].flat()[0] ?? null },
-          text: async () => Buffer.concat(chunks).toString('utf8'),
-        }),
-      );
-    });
-    const abort = (): void => {
-      reject(signal.reason);
-      sent.destroy();
-    };
-    signal.addEventListener('abort', abort);
-    sent.on('close', () => signal.removeEventListener('abort', abort));
-    sent.on('error', reject);
-    sent.end(body);
-  });
