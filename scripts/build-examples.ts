@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pairsOf } from '../src/client/check-request.ts';
-import { EXAMPLE_REQUESTS, type Example, type ExampleRequest } from '../src/contract/openapi/example-requests.ts';
+import type { Example, ExampleRequest } from '../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
 import { createVault, type Vault } from '../src/vault/vault.ts';
 import { ROOT, writeIfChanged } from './build-output.ts';
+import { EXAMPLE_REQUESTS } from './example-requests.ts';
 
 const MINUTE_MS = 60_000;
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
@@ -119,7 +120,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'token-vault-examples-'));
 try {
   const text = printed(await playAll(path.join(folder, 'vault.db')));
   const source = `// Made by scripts/build-examples.ts. Do not edit.
-import type { Examples } from './example-requests.ts';
+import type { Examples } from './openapi.ts';
 
 export const EXAMPLES: Examples = ${text};
 `;

@@ -4,21 +4,12 @@ import { stepForward } from '../cli/commands/dev/step-forward.ts';
 import { typedClient, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
 import { remoteClient, sendToDev } from '../client/remote.ts';
-import type { DevFault, DevRequest } from '../contract/dev-paths.ts';
+import type { DevFault, DevKeys, DevRequest } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
 import { MachineDate } from '../core/timers.ts';
 import { type CheckedOptions, type StartedDaemon, type StartOptions, wholeOptions } from './start-options.ts';
 
-export type { StartOptions };
-
-/** The API keys of a vault for tests. */
-export interface TestKeys {
-  readonly tenant_id: string;
-  /** All management permissions. */
-  readonly management_key: string;
-  /** All token permissions, through a rule on `/` with `reveal`. */
-  readonly private_key: string;
-}
+export type { DevKeys as TestKeys, StartOptions };
 
 /** Moves the clock of the vault, but not that of the machine. Each method resolves to the vault's new time. */
 export interface TestClock {
@@ -52,7 +43,7 @@ export interface SeededIds {
 /** A vault for one test. `stop` removes it. */
 export interface TestVault {
   readonly url: string;
-  readonly keys: TestKeys;
+  readonly keys: DevKeys;
   /** The ids and keys of the seeded records; empty without seed files. */
   readonly ids: SeededIds;
   /** The client with the private key, which may create, change and delete every token, and read it in clear. */

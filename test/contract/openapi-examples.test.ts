@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EXAMPLE_REQUESTS } from '../../src/contract/openapi/example-requests.ts';
+import { EXAMPLE_REQUESTS } from '../../scripts/example-requests.ts';
 import { EXAMPLES } from '../../src/contract/openapi/examples.generated.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { INVALID_EXAMPLE } from '../../src/contract/openapi/problems.ts';

@@ -1,22 +1,4 @@
-import type { OperationId } from '../operations.ts';
-
-/** A request. A text `$operation.name.member` is that member of the result of an earlier example. */
-export interface ExampleRequest {
-  readonly summary: string;
-  readonly params?: Readonly<Record<string, string>>;
-  /** The query, in the form of the operation's query schema. */
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
-}
-
-/** A request without references, and its result. */
-export interface Example extends ExampleRequest {
-  /** The result; absent when the operation returns 204. */
-  readonly result?: unknown;
-}
-
-/** Examples by operation and name. */
-export type Examples<Row = Example> = Readonly<Record<OperationId, Readonly<Record<string, Row>>>>;
+import type { ExampleRequest, Examples } from '../src/contract/openapi/openapi.ts';
 
 const ALL_ON_TOKENS = ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete', 'token:use'];
 const PRIVATE_ID = '$createApplication.private.id';
@@ -27,7 +9,8 @@ const LAST_FOUR = ['{{ data.number | last4 }}'];
 
 /**
  * The examples of the OpenAPI document, without their results. The build sends them to one vault in this order, so they
- * form one story about a backend and a web page of one tenant, and adds the results.
+ * form one story about a backend and a web page of one tenant, and adds the results. A text `$operation.name.member` is
+ * that member of the result of an earlier example.
  */
 export const EXAMPLE_REQUESTS: Examples<ExampleRequest> = {
   createApplication: {
