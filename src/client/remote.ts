@@ -25,7 +25,7 @@ export interface RemoteOptions extends TransportOptions {
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
 const SENDABLE_TEXT = new RegExp(SENDABLE);
-const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
+const HEADER_TEXT = new RegExp(IDEMPOTENCY_KEY);
 
 /**
  * Returns a client for a daemon over HTTP. It converts each call into a request and the response into the reply. A call
@@ -97,10 +97,10 @@ export function requestOf(call: Call, prefix: string): HttpRequest {
   const path = requestPath(row.path, call.params, call.query, encode);
   const headers: Record<string, string> = { ...ACCEPT };
   if (call.apiKey !== undefined && SENDABLE_TEXT.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
-  if (call.traceId !== undefined && SENDABLE_TEXT.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
+  if (call.traceId !== undefined && HEADER_TEXT.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.idempotencyKey !== undefined) {
     // An invalid key must not be dropped, because a retry would then repeat the change.
-    if (!IDEMPOTENT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
+    if (!HEADER_TEXT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
     headers[`${prefix}-idempotency-key`] = call.idempotencyKey;
   }
   if (call.mediaType !== undefined) headers['content-type'] = call.mediaType;
