@@ -119,7 +119,11 @@ async function openInStore(store: string, options: OpenVaultOptions, hasKey: boo
   if (options.createIfMissing !== undefined) throw new TypeError('openVault: createIfMissing works only with file');
   if (!hasKey) throw new TypeError('openVault: a store needs keyFile, keyCommand, key or passphrase');
   const location = { store: parseStore(store, options.insecureStore === true) };
-  return openAt(location, await namedCredential(options), options.anchor);
+  const credential = await namedCredential(options);
+  return openAt(location, credential, options.anchor).catch((error: unknown) => {
+    wipe(credential);
+    throw error;
+  });
 }
 
 async function openOrCreate(file: string, options: OpenVaultOptions): Promise<OpenedVault> {
@@ -145,7 +149,7 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
   }
 }
 
-/** Opens an existing vault. Wipes the key after a failure, and when the vault closes. */
+/** Opens an existing vault. Wipes the key when the vault closes. */
 async function openAt(
   location: VaultLocation,
   credential: Credential,
@@ -154,10 +158,7 @@ async function openAt(
 ): Promise<OpenedVault> {
   // Write audit entries to disk before each reply, because a program may exit without calling `close`.
   const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
-  const vault = await openVaultAt(location, { credential, anchor, ...settings }).catch((error: unknown) => {
-    wipe(credential);
-    throw error;
-  });
+  const vault = await openVaultAt(location, { credential, anchor, ...settings });
   const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
   const target = directClient(vault);
   return {
