@@ -4,10 +4,10 @@ import path from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import lockfile from '../package-lock.json' with { type: 'json' };
-import { manPages } from '../src/cli/help/man-pages.ts';
 import { billOfMaterials, type LockedPackage } from './bill-of-materials.ts';
 import { bundleConsole } from './build-console.ts';
 import { ESBUILD, type MoreOptions, ROOT, writeIfChanged } from './build-output.ts';
+import { manPages } from './man-pages.ts';
 
 const SOURCES = path.join(ROOT, 'src');
 const DIST = path.join(ROOT, 'dist');

@@ -1,13 +1,9 @@
-import type { Pool } from 'undici';
-import { Fault, isError } from '../core/fault.ts';
-import { loadedOnce } from '../core/loaded-once.ts';
+import type { IncomingMessage } from 'node:http';
+import { errorCode, Fault } from '../core/fault.ts';
 import { checkSocketPath } from '../core/socket-path.ts';
-import { clearTimeout, endOfTick, setTimeout } from '../core/timers.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 
-/** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
-const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
-/** Verifies the server, whatever NODE_TLS_REJECT_UNAUTHORIZED says: requests contain an API key. */
-export const VERIFIED = { rejectUnauthorized: true } as const;
+const DEFAULT_TIMEOUT_MS = 30_000;
 const CHECK_URL = 'check --url (VAULT_URL)';
 
 /** Hints for the error codes of connections; the first matching pattern wins. */
@@ -36,10 +32,18 @@ export interface HttpResponse {
   readonly body: Uint8Array;
 }
 
-/** Sends a request and waits for the whole response. Resolves for a response of any status. */
-export interface HttpTransport {
-  send(request: HttpRequest): Promise<HttpResponse>;
-  close(): Promise<void>;
+/** Sends requests and waits for whole responses. */
+export type HttpTransport = ReturnType<typeof httpTransport>;
+
+export interface TransportOptions {
+  /** The URL of the daemon: `http://…`, `https://…` or `unix:/path.sock`. */
+  readonly url: string;
+  /** The timeout of one call in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+  /** Whether each call closes its connection. */
+  readonly oneShot?: boolean;
+  /** The certificates to trust for `https://…` instead of Node's, as PEM text. */
+  readonly ca?: string | undefined;
 }
 
 /** The address of a daemon: `http://…`, `https://…` or `unix:/path.sock`. */
@@ -52,57 +56,63 @@ export interface Address {
 }
 
 /**
- * Creates a transport for many requests, over a pool of persistent connections. It follows no redirect, because that
- * would forward the API key. `ca` holds the certificates to trust instead of Node's, as PEM text. Throws the fault
- * `usage` for an invalid URL; `send` rejects with `unreachable`.
+ * Creates a transport. It follows no redirect, because that would forward the API key. Throws the fault `usage` for an
+ * invalid URL.
  */
-export function httpTransport(url: string, timeoutMs: number, ca?: string): HttpTransport {
+export function httpTransport({ url, timeoutMs = DEFAULT_TIMEOUT_MS, oneShot = false, ca }: TransportOptions) {
   const { secure, connection, base, hostHeader } = parseAddress(url);
-  const origin = `${secure ? 'https' : 'http'}://${hostHeader}`;
-  const { socketPath } = connection;
-  const open = loadedOnce(async (): Promise<Pool> => {
-    // undici has only a default export in the CommonJS bundle.
-    const { default: undici } = await import('undici');
-    return new undici.Pool(origin, {
-      ...NO_TIMEOUTS,
-      allowH2: false,
-      ...(socketPath && { socketPath }),
-      connect: { ca, ...VERIFIED },
-    });
-  });
+  // `import` would run all lazy getters of the module, and one of them loads undici.
+  const { Agent, request } = process.getBuiltinModule(secure ? 'node:https' : 'node:http');
+  const agent = new Agent({ keepAlive: !oneShot });
 
   return {
-    async send({ method, path, headers, bodyText = null }) {
-      const pool = await open();
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(new Error('timeout')), timeoutMs);
+    /**
+     * Resolves to a response of any status. Rejects with the fault `unreachable`, and with the reason of the signal when
+     * it aborts.
+     */
+    async send({ method, path, headers, bodyText }: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {
+      signal?.throwIfAborted();
+      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      const chunks: Buffer[] = [];
+      const sent = request({
+        ...connection,
+        ca,
+        // Requests contain an API key, so NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+        rejectUnauthorized: true,
+        agent,
+        method,
+        path: `${base}${path}`,
+        headers: { host: hostHeader, ...headers },
+      });
+      const stop = () => void sent.destroy();
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        stop();
+      }, timeoutMs);
+      signal?.addEventListener('abort', stop);
       try {
-        const { signal } = late;
-        const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
-        const body = await response.body.bytes();
-        // undici releases the connection only in the next tick. A request before that would open another connection.
-        await endOfTick();
-        return { status: response.statusCode, headers: response.headers, body };
+        sent.on('response', (response) => {
+          sent.off('close', reject);
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject).on('end', () => resolve(response));
+        });
+        // A switch of protocols ends the request without an error.
+        sent.on('error', reject).on('close', reject).end(bodyText);
+        const { statusCode = 0, headers: received } = await promise;
+        return { status: statusCode, headers: received, body: Buffer.concat(chunks) };
       } catch (error) {
-        throw unreachable(url, error, late.signal.aborted ? timeoutMs : undefined);
+        signal?.throwIfAborted();
+        throw unreachable(url, error, isLate ? timeoutMs : undefined);
       } finally {
         clearTimeout(timer);
+        signal?.removeEventListener('abort', stop);
+        sent.destroy();
       }
     },
-    async close() {
-      await open.loaded?.destroy();
-    },
+    /** Ends all connections, also those of running requests. */
+    close: async () => agent.destroy(),
   };
-}
-
-/**
- * Returns Node's error code for a failed request. undici's own errors and responses that are not HTTP get the code of a
- * similar error.
- */
-function reasonOf(error: unknown): string {
-  if (!isError(error) || !('code' in error)) return 'the connection was interrupted';
-  error.code ??= 'HPE_INVALID_CONSTANT';
-  return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : String(error.code);
 }
 
 /** Returns the address in a daemon's URL. Throws the fault `usage`. */
@@ -137,8 +147,9 @@ function refusal(): Fault {
  * Returns the fault for a connection that failed or ended too early. `timeoutMs` is the timeout in milliseconds of a
  * request that it ended.
  */
-export function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): Fault {
-  const why = timeoutMs === undefined ? reasonOf(cause) : `no answer within ${timeoutMs} ms`;
+function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): Fault {
+  const reason = errorCode(cause) ?? 'the connection was interrupted';
+  const why = timeoutMs === undefined ? reason : `no answer within ${timeoutMs} ms`;
   return new Fault('unreachable', `cannot reach ${url}: ${why}`, {
     hint: HINTS.find(([pattern]) => pattern.test(why))?.[1],
     cause: timeoutMs === undefined ? cause : undefined,

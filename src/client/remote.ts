@@ -1,4 +1,4 @@
-import type { Call, Client, Reply, SentBody } from '../contract/call.ts';
+import type { Call, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/schema.ts';
@@ -6,43 +6,42 @@ import { decodeUtf8 } from '../core/bytes.ts';
 import { Fault } from '../core/fault.ts';
 import { Problem } from '../core/problem.ts';
 import { decodeProblem, parseText } from './decode-problem.ts';
-import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport, notAVault } from './http-transport.ts';
-import { oneShotTransport } from './one-shot-transport.ts';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  type HttpTransport,
+  httpTransport,
+  notAVault,
+  type TransportOptions,
+} from './http-transport.ts';
 import { requestPath } from './request-path.ts';
 
-export interface RemoteOptions {
-  /** The URL of the daemon: `http://…`, `https://…` or `unix:/path.sock`. */
-  readonly url: string;
+export interface RemoteOptions extends TransportOptions {
   /** The prefix of the header names. Default: `SVC`. */
   readonly headerPrefix?: string | undefined;
-  /** The timeout of one call in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
-  /** Whether the client makes only one call. It then starts faster and closes the connection after the call. */
-  readonly oneShot?: boolean;
   readonly userAgent?: string;
-  /** The certificates to trust for `https://…` instead of Node's, as PEM text. */
-  readonly ca?: string | undefined;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
 const SENDABLE_TEXT = new RegExp(SENDABLE);
-const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
+const HEADER_TEXT = new RegExp(IDEMPOTENCY_KEY);
 
-/** Returns a client for a daemon over HTTP. It converts each call into a request and the response into the reply. */
-export function remoteClient(options: RemoteOptions): Client {
+/**
+ * Returns a client for a daemon over HTTP. It converts each call into a request and the response into the reply. A call
+ * rejects with the reason of its signal when that aborts.
+ */
+export function remoteClient(options: RemoteOptions) {
   const prefix = headerPrefixOf(options.headerPrefix);
   const { userAgent } = options;
-  const open = options.oneShot ? oneShotTransport : httpTransport;
-  const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
+  const transport = httpTransport(options);
   return {
-    async call(call) {
+    async call(call: Call, signal?: AbortSignal): Promise<Reply> {
       const request = requestOf({ ...call, bodyText: await bodyTextOf(call) }, prefix);
       const headers = userAgent === undefined ? request.headers : { ...request.headers, 'user-agent': userAgent };
-      return replyOf(await transport.send({ ...request, headers }), prefix, options.url);
+      return replyOf(await transport.send({ ...request, headers }, signal), prefix, options.url);
     },
-    close: () => transport.close(),
+    close: transport.close,
   };
 }
 
@@ -53,7 +52,7 @@ export function remoteClient(options: RemoteOptions): Client {
 export async function sendToDev(
   options: RemoteOptions,
   { method, path, apiKey, body }: DevRequest,
-  transport: HttpTransport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca),
+  transport: HttpTransport = httpTransport({ ...options, oneShot: true }),
 ): Promise<Reply> {
   const prefix = headerPrefixOf(options.headerPrefix);
   const bodyText = body === undefined ? undefined : JSON.stringify(body);
@@ -73,8 +72,8 @@ export async function sendToDev(
  * requests in progress.
  */
 export function devSender(options: RemoteOptions) {
-  const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
-  return { send: (request: DevRequest) => sendToDev(options, request, transport), close: () => transport.close() };
+  const transport = httpTransport(options);
+  return { send: (request: DevRequest) => sendToDev(options, request, transport), close: transport.close };
 }
 
 /**
@@ -98,10 +97,10 @@ export function requestOf(call: Call, prefix: string): HttpRequest {
   const path = requestPath(row.path, call.params, call.query, encode);
   const headers: Record<string, string> = { ...ACCEPT };
   if (call.apiKey !== undefined && SENDABLE_TEXT.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
-  if (call.traceId !== undefined && SENDABLE_TEXT.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
+  if (call.traceId !== undefined && HEADER_TEXT.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.idempotencyKey !== undefined) {
     // An invalid key must not be dropped, because a retry would then repeat the change.
-    if (!IDEMPOTENT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
+    if (!HEADER_TEXT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
     headers[`${prefix}-idempotency-key`] = call.idempotencyKey;
   }
   if (call.mediaType !== undefined) headers['content-type'] = call.mediaType;

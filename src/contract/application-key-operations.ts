@@ -30,7 +30,6 @@ export const APPLICATION_KEY_OPERATIONS = {
     conflicts: ['too_many_keys', 'write_conflict'],
     cli: {
       command: ['apps', 'keys', 'create'],
-      arguments: ['id'],
       columns: ['id', 'version', 'created_at', 'expires_at', 'key'],
       examples: [
         'vault apps keys create $ID --key-out back.key',
@@ -49,7 +48,6 @@ export const APPLICATION_KEY_OPERATIONS = {
     audit: { code: 'yl', effect: 'none', entity: 'application_key' },
     cli: {
       command: ['apps', 'keys', 'list'],
-      arguments: ['id'],
       columns: KEY_COLUMNS,
       examples: ['vault apps keys list $ID -o table'],
     },
@@ -65,7 +63,6 @@ export const APPLICATION_KEY_OPERATIONS = {
     audit: { code: 'yg', effect: 'none', entity: 'application_key' },
     cli: {
       command: ['apps', 'keys', 'get'],
-      arguments: ['id', 'key_id'],
       hints: { invalid_request: 'list the ids with `vault apps keys list NAME`' },
       columns: KEY_COLUMNS,
       examples: ['vault apps keys get $ID $KEY_ID --field last_used_on'],
@@ -82,7 +79,6 @@ export const APPLICATION_KEY_OPERATIONS = {
     conflicts: ['write_conflict'],
     cli: {
       command: ['apps', 'keys', 'delete'],
-      arguments: ['id', 'key_id'],
       hints: { invalid_request: 'list the ids with `vault apps keys list NAME`' },
       columns: [],
       confirm: 'The API key {key_id} of {application} stops working at once.',

@@ -20,8 +20,6 @@ const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'crea
 /** Permissions and rules come first, because a narrow table drops columns from the right. */
 const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
 
-const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
-
 /** The operations on applications (§4.2). */
 export const APPLICATION_OPERATIONS = {
   createApplication: {
@@ -36,7 +34,6 @@ export const APPLICATION_OPERATIONS = {
     audit: { code: 'ac', effect: ['application', 'upsert'] },
     cli: {
       command: ['apps', 'create'],
-      flags: APPLICATION_FLAGS,
       columns: [...APPLICATION_COLUMNS, 'key'],
       asks: ['name', 'type', 'permissions', 'rules'],
       byName: 'if-missing',
@@ -99,7 +96,6 @@ export const APPLICATION_OPERATIONS = {
     audit: { code: 'ag', effect: 'none' },
     cli: {
       command: ['apps', 'get'],
-      arguments: ['id'],
       columns: APPLICATION_COLUMNS,
       examples: ['vault apps get $ID'],
     },
@@ -117,7 +113,7 @@ export const APPLICATION_OPERATIONS = {
     cli: {
       command: ['apps', 'explain'],
       arguments: ['application_id'],
-      flags: { token_id: 'token', ...APPLICATION_FLAGS },
+      flags: { token_id: 'token' },
       spread: 'application',
       columns: ['permissions'],
       examples: [
@@ -141,7 +137,6 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'explain'],
       sharing: { with: 'explainAccess', flag: 'token', isAbsent: true },
       arguments: ['application_id'],
-      flags: APPLICATION_FLAGS,
       spread: 'application',
       columns: ['reach'],
       examples: ['vault apps explain backend', 'vault apps explain --type private --permission token:read'],
@@ -160,8 +155,6 @@ export const APPLICATION_OPERATIONS = {
     conflicts: ['write_conflict'],
     cli: {
       command: ['apps', 'update'],
-      arguments: ['id'],
-      flags: APPLICATION_FLAGS,
       columns: APPLICATION_COLUMNS,
       replacesRights: true,
       hints: { invalid_request: 'an update replaces all members; use `vault apps edit` to keep the others' },
@@ -180,7 +173,6 @@ export const APPLICATION_OPERATIONS = {
     conflicts: ['write_conflict'],
     cli: {
       command: ['apps', 'regenerate'],
-      arguments: ['id'],
       columns: [...APPLICATION_COLUMNS, 'key'],
       confirm: 'All API keys of {application} stop working at once. A new key replaces them.',
       examples: ['vault apps regenerate backend --key-out back.key', 'vault apps regenerate $ID --yes --field key'],
@@ -197,7 +189,6 @@ export const APPLICATION_OPERATIONS = {
     conflicts: ['write_conflict'],
     cli: {
       command: ['apps', 'delete'],
-      arguments: ['id'],
       columns: [],
       several: true,
       confirm: 'All API keys of {application} stop working at once.',

@@ -15,6 +15,15 @@ export const DEV_PATHS = {
 /** The `User-Agent` of `vault ui --url`. A `--dev` daemon omits requests with this agent from its request list. */
 export const CONSOLE_AGENT = 'token-vault-console';
 
+/** The tenant and the two API keys of a new vault for tests. */
+export interface DevKeys {
+  readonly tenant_id: string;
+  /** All management permissions. */
+  readonly management_key: string;
+  /** All token permissions, through a rule on `/` with `reveal`. */
+  readonly private_key: string;
+}
+
 /** A request for one of the `DEV_PATHS`. */
 export interface DevRequest {
   readonly method: string;

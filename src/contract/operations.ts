@@ -65,9 +65,9 @@ export interface OperationCli {
    * member of one of the two, or a switch.
    */
   readonly sharing?: { readonly with: string; readonly flag: string; readonly isAbsent?: true };
-  /** The members of `params`, then of the body, that become arguments, in order. */
+  /** The members of the body that become arguments, behind those of `params`. */
   readonly arguments?: readonly string[];
-  /** The flags whose names differ from the member's name in kebab-case, such as the singular for a repeatable flag. */
+  /** The flags whose names differ from the member's name in kebab-case, which is in the singular for a list. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The operation that `--all` calls to read the same list by cursor. */
   readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';
@@ -113,6 +113,11 @@ export interface OperationCli {
 /** Returns the words of the command that runs an operation, with the flag that chooses it. */
 export function commandWords({ cli: { command, sharing } }: Operation): readonly string[] {
   return sharing === undefined || sharing.isAbsent ? command : [...command, `--${sharing.flag}`];
+}
+
+/** Returns the members that are arguments of the command, in order. */
+export function argumentsOf({ params, cli }: Operation): readonly string[] {
+  return [...Object.keys(params?.properties ?? {}), ...(cli.arguments ?? [])];
 }
 
 /** Returns whether calls of the operation may have an idempotency key. Operations that change nothing ignore a key. */

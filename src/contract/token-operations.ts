@@ -18,8 +18,6 @@ import {
 
 const TOKEN_COLUMNS = ['id', 'type', 'data', 'containers', 'metadata', 'created_at', 'expires_at'] as const;
 
-const TOKEN_FLAGS = { containers: 'container', search_indexes: 'search-index' } as const;
-
 /** The operations on tokens (§4.1). */
 export const TOKEN_OPERATIONS = {
   createToken: {
@@ -34,7 +32,6 @@ export const TOKEN_OPERATIONS = {
     conflicts: ['token_id_taken'],
     cli: {
       command: ['tokens', 'create'],
-      flags: TOKEN_FLAGS,
       columns: TOKEN_COLUMNS,
       asks: ['type', 'data'],
       examples: [
@@ -58,7 +55,6 @@ export const TOKEN_OPERATIONS = {
     audit: { code: 'tp', effect: 'none' },
     cli: {
       command: ['tokens', 'preview'],
-      flags: TOKEN_FLAGS,
       columns: ['id', 'id_is', 'type', 'data', 'fingerprinted', 'search_values', 'containers'],
       examples: [
         `vault tokens preview --type token --text - --mask '{{ data | last4 }}'`,
@@ -153,7 +149,6 @@ export const TOKEN_OPERATIONS = {
     audit: { code: 'tg', effect: 'none' },
     cli: {
       command: ['tokens', 'get'],
-      arguments: ['id'],
       columns: TOKEN_COLUMNS,
       examples: ['vault tokens get $ID', 'vault tokens get $ID --field data.number'],
     },
@@ -173,8 +168,6 @@ export const TOKEN_OPERATIONS = {
     conflicts: ['write_conflict'],
     cli: {
       command: ['tokens', 'patch'],
-      arguments: ['id'],
-      flags: TOKEN_FLAGS,
       columns: TOKEN_COLUMNS,
       examples: [
         `vault tokens patch $ID --data '{"expiration_year":2031}'`,
@@ -194,7 +187,6 @@ export const TOKEN_OPERATIONS = {
     conflicts: ['write_conflict'],
     cli: {
       command: ['tokens', 'delete'],
-      arguments: ['id'],
       columns: [],
       several: true,
       confirm: 'The data of {token} is permanently removed.',

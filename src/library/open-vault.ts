@@ -120,15 +120,10 @@ async function openInStore(store: string, options: OpenVaultOptions, hasKey: boo
   if (!hasKey) throw new TypeError('openVault: a store needs keyFile, keyCommand, key or passphrase');
   const location = { store: parseStore(store, options.insecureStore === true) };
   const credential = await namedCredential(options);
-  const wipe = wiperOf(credential);
-  return openAt(location, { credential, anchor: options.anchor }, undefined, wipe).catch((error: unknown) =>
-    rethrow(error, wipe),
-  );
-}
-
-function rethrow(error: unknown, wipe: () => void): never {
-  wipe();
-  throw error;
+  return openAt(location, credential, options.anchor).catch((error: unknown) => {
+    wipe(credential);
+    throw error;
+  });
 }
 
 async function openOrCreate(file: string, options: OpenVaultOptions): Promise<OpenedVault> {
@@ -140,14 +135,13 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
     });
   }
   const { credential, removeKeyFile } = await credentialOf(file, options, isNew);
-  const wipe = wiperOf(credential);
   try {
     const fresh = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;
     await fresh?.vault.close();
     const created = fresh && { tenant_id: fresh.tenant.id, management_key: fresh.application.key ?? '' };
-    return await openAt({ file }, { credential, anchor }, created, wipe);
+    return await openAt({ file }, credential, anchor, created);
   } catch (error) {
-    wipe();
+    wipe(credential);
     if (!existsSync(file)) await removeKeyFile();
     // The usual hint names a flag.
     if (!(error instanceof Fault) || error.code !== 'weak_passphrase') throw error;
@@ -155,16 +149,16 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
   }
 }
 
-/** Opens an existing vault. `wipe` overwrites its key; the vault calls it when it closes. */
+/** Opens an existing vault. Wipes the key when the vault closes. */
 async function openAt(
   location: VaultLocation,
-  opening: { readonly credential: Credential; readonly anchor?: string | undefined },
-  created: OpenedVault['created'],
-  wipe: () => void,
+  credential: Credential,
+  anchor: string | undefined,
+  created?: OpenedVault['created'],
 ): Promise<OpenedVault> {
   // Write audit entries to disk before each reply, because a program may exit without calling `close`.
   const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
-  const vault = await openVaultAt(location, { ...opening, ...settings });
+  const vault = await openVaultAt(location, { credential, anchor, ...settings });
   const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
   const target = directClient(vault);
   return {
@@ -173,13 +167,13 @@ async function openAt(
       stopSweeper();
       vault.endWaits();
       await idle();
-      await target.close().finally(wipe);
+      await target.close().finally(() => wipe(credential));
     }),
   };
 }
 
-function wiperOf(credential: Credential): () => void {
-  return () => void (credential.kind === 'key_file' && credential.key.fill(0));
+function wipe(credential: Credential): void {
+  if (credential.kind === 'key_file') credential.key.fill(0);
 }
 
 /** Resolves to the credential that the options name. The caller wipes its key. */

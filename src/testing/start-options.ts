@@ -1,4 +1,5 @@
 import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
+import type { DevKeys } from '../contract/dev-paths.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { HEADER_PREFIX } from '../contract/schema.ts';
 
@@ -30,7 +31,7 @@ export interface CheckedOptions {
 /** A running daemon, in this process or another. */
 export interface StartedDaemon {
   readonly url: string;
-  readonly keys: { readonly tenant_id: string; readonly management_key: string; readonly private_key: string };
+  readonly keys: DevKeys;
   /** The output of `vault seed apply --out -`; undefined without a seed file. */
   readonly ids: JsonObject | undefined;
   /** Stops the daemon and removes its files. Further calls wait for the first. */

@@ -1,25 +1,15 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { Agent, request } from 'node:http';
 import { stepForward } from '../cli/commands/dev/step-forward.ts';
-import { createClient, type Fetch, type VaultClient } from '../client/create-client.ts';
+import { typedClient, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
-import { sendToDev } from '../client/remote.ts';
-import type { DevFault, DevRequest } from '../contract/dev-paths.ts';
+import { remoteClient, sendToDev } from '../client/remote.ts';
+import type { DevFault, DevKeys, DevRequest } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
 import { MachineDate } from '../core/timers.ts';
 import { type CheckedOptions, type StartedDaemon, type StartOptions, wholeOptions } from './start-options.ts';
 
-export type { StartOptions };
-
-/** The API keys of a vault for tests. */
-export interface TestKeys {
-  readonly tenant_id: string;
-  /** All management permissions. */
-  readonly management_key: string;
-  /** All token permissions, through a rule on `/` with `reveal`. */
-  readonly private_key: string;
-}
+export type { DevKeys as TestKeys, StartOptions };
 
 /** Moves the clock of the vault, but not that of the machine. Each method resolves to the vault's new time. */
 export interface TestClock {
@@ -53,7 +43,7 @@ export interface SeededIds {
 /** A vault for one test. `stop` removes it. */
 export interface TestVault {
   readonly url: string;
-  readonly keys: TestKeys;
+  readonly keys: DevKeys;
   /** The ids and keys of the seeded records; empty without seed files. */
   readonly ids: SeededIds;
   /** The client with the private key, which may create, change and delete every token, and read it in clear. */
@@ -81,6 +71,8 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   const { headerPrefix } = checked;
   const { url, keys, ids, stop } = await start(checked).catch(inOneMessage);
   const apiKey = keys.management_key;
+  // Not `fetch`, which a test may have replaced.
+  const { call } = remoteClient({ url, headerPrefix });
 
   async function ask(request: Omit<DevRequest, 'apiKey'>): Promise<Answer> {
     const { status, bodyText } = await sendToDev({ url, headerPrefix }, { ...request, apiKey });
@@ -98,8 +90,8 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
     url,
     keys,
     ids: { apps: {}, tokens: {}, ...ids } as SeededIds,
-    client: createClient({ url, apiKey: keys.private_key, headerPrefix, fetch: nodeFetch }),
-    management: createClient({ url, apiKey, headerPrefix, fetch: nodeFetch }),
+    client: typedClient({ apiKey: keys.private_key }, call),
+    management: typedClient({ apiKey }, call),
     clock: {
       now: () => clock('GET'),
       set: (to) => clock('PUT', { now: typeof to === 'string' ? to : new MachineDate(to).toISOString() }),
@@ -135,37 +127,3 @@ function inOneMessage(error: unknown): never {
   const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`];
   throw new Fault(error.code, [error.message, ...error.details, ...hint].join('\n'), { cause: error });
 }
-
-/** The connections of all clients. Node's own agent may send requests to a proxy that the environment names. */
-const agent = new Agent({ keepAlive: true });
-
-/**
- * Sends a request over `http:` with Node's HTTP client and its persistent connections. Replaces `fetch` where a test
- * may have changed it: jest's environment jsdom has none, and Node's calls the global `queueMicrotask`, which fake
- * timers may hold. Follows no redirect. Rejects with the signal's reason, and with errors of the connection.
- */
-const nodeFetch: Fetch = (url, { method, headers, body = '', signal }) =>
-  new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const sent = request(url, { agent, method, headers: { ...headers, ...length } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: { get: (name) => [response.headers[name.toLowerCase()] ?? []].flat()[0] ?? null },
-          text: async () => Buffer.concat(chunks).toString('utf8'),
-        }),
-      );
-    });
-    const abort = (): void => {
-      reject(signal.reason);
-      sent.destroy();
-    };
-    signal.addEventListener('abort', abort);
-    sent.on('close', () => signal.removeEventListener('abort', abort));
-    sent.on('error', reject);
-    sent.end(body);
-  });

@@ -1,5 +1,5 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
-import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples.generated.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { ALLOWED } from './model-fuzz-access.ts';
 import { createDraw } from './model-fuzz-bodies.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples.generated.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../src/contract/operations.ts';
 import type { Store } from '../../src/core/ports.ts';

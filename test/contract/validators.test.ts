@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples.generated.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEM_BODY } from '../../src/contract/problems.ts';

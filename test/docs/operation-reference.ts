@@ -1,8 +1,9 @@
 import { curlCommand } from '../../src/cli/operation/show-request.ts';
 import { pairsOf } from '../../src/client/check-request.ts';
-import { EXAMPLES } from '../../src/contract/openapi/examples/examples.ts';
+import { EXAMPLES } from '../../src/contract/openapi/examples.generated.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import {
+  argumentsOf,
   commandWords,
   OPERATIONS,
   type Operation,
@@ -272,7 +273,7 @@ function headText(id: string, row: Operation, result: Node | undefined): string 
 
 /** Returns the command line that runs an operation, with placeholders for its arguments. */
 export function commandOf(row: Operation): string {
-  return ['vault', ...commandWords(row), ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ');
+  return ['vault', ...commandWords(row), ...argumentsOf(row).map((name) => name.toUpperCase())].join(' ');
 }
 
 /** Describes every operation: its request, its results, and an example that a test runs on a vault. */

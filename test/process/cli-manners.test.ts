@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
-import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { argumentsOf, OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { startRunner } from '../scripts/run-script.ts';
 import { makePlace, startOnTerminal } from './cli-fixture.ts';
 import { MORE_WORDS } from './command-words.ts';
@@ -13,7 +13,7 @@ const ESC = '\u001b';
 
 const ROWS = Object.values<Operation>(OPERATIONS);
 const COMMANDS: readonly (readonly string[])[] = [
-  ...ROWS.map((row) => [...row.cli.command, ...(row.cli.arguments ?? []).map(() => 'some-id')]),
+  ...ROWS.map((row) => [...row.cli.command, ...argumentsOf(row).map(() => 'some-id')]),
   ...LOCAL_COMMANDS.map(({ words }) => words).filter(([word]) => word !== 'serve'),
 ];
 
@@ -95,7 +95,7 @@ describe('without a terminal no command waits for an answer', () => {
       writeFileSync(place.inside('locked.db.dev.json'), '');
       const row = ROWS.find((one) => one.cli.command.join(' ') === line);
       const file = line === 'restore' ? 'restored.db' : 'locked.db';
-      const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(MORE_WORDS[line] ?? [])];
+      const words = [...command, ...(row ? argumentsOf(row) : []).map(() => 'some-id'), ...(MORE_WORDS[line] ?? [])];
       const ended = await withoutTerminal(
         words.map((word) => word.replace('<folder>', place.cwd)),
         { VAULT_FILE: file, VAULT_API_KEY: managementKey },

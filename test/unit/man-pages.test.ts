@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { type Command, CommanderError, type Option } from 'commander';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { manPages } from '../../scripts/man-pages.ts';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { globalNames } from '../../src/cli/help/help.ts';
-import { manPages } from '../../src/cli/help/man-pages.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 

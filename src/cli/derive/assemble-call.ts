@@ -145,8 +145,7 @@ async function memberText(
 
 /** Returns an argument or a flag that bodies of this kind often use: `--metadata k=v`, `--name <name>`. */
 function exampleFlag(row: Operation): string {
-  const inPath = row.params?.properties ?? {};
-  const argument = row.cli.arguments?.find((name) => !Object.hasOwn(inPath, name) && row.body?.properties?.[name]);
+  const [argument] = row.cli.arguments ?? [];
   if (argument !== undefined) return `<${argument}>`;
   const flags = memberFlags(row).filter((flag) => flag.part === 'body');
   const pairs = flags.find((flag) => flag.kind === 'pairs');

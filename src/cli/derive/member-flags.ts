@@ -53,7 +53,7 @@ export function memberFlags(operation: Operation): readonly MemberFlag[] {
       const { flags = {}, spread } = operation.cli;
       if (member === spread) {
         return Object.entries(property.properties ?? {}).flatMap(([name, inner]) =>
-          flagsOfMember(part, `${member}.${name}`, inner, false, flags[name] ?? name),
+          flagsOfMember(part, `${member}.${name}`, inner, false, flags[name]),
         );
       }
       const required = schema?.required?.includes(member) ?? false;
@@ -71,8 +71,9 @@ function flagsOfMember(
 ): readonly MemberFlag[] {
   const repeatable = typeOf(schema) === 'array';
   const kind = TIME_KINDS[member] ?? (repeatable ? itemKind(schema.items ?? {}) : kindOf(schema));
+  const own = member.slice(member.lastIndexOf('.') + 1);
   const flag: MemberFlag = {
-    name: rename ?? member.replaceAll('_', '-'),
+    name: rename ?? (repeatable ? singular(own) : own).replaceAll('_', '-'),
     member,
     part,
     kind,
@@ -87,6 +88,9 @@ function flagsOfMember(
   const help = `\`${member}\` as a plain string: text, @file, or - for standard input. One line loses its line end.`;
   return [flag, { ...flag, name: alternative, kind: 'text', expression: false, help }];
 }
+
+/** Returns the name of one item of a list. */
+const singular = (name: string) => name.replace(/ies$/, 'y').replace(/(?<=x)es$|s$/, '');
 
 /** Returns whether `--all` walks the operation's pages, by cursor or by number. */
 export function takesAll({ cli, query }: Operation): boolean {

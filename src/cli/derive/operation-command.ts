@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import {
+  argumentsOf,
   OPERATIONS,
   type Operation,
   type OperationCli,
@@ -90,7 +91,7 @@ function chooses(
 export function defineMembers(command: Command, row: Operation, shared?: SharingOperation): () => CommandInput {
   const own = memberFlags(row);
   const more = shared === undefined ? [] : memberFlags(shared.row);
-  for (const name of row.cli.arguments ?? []) {
+  for (const name of argumentsOf(row)) {
     const param = row.params?.properties?.[name];
     const words = param && row.cli.several ? `<${name}...>` : param ? `<${name}>` : `[${name}]`;
     const { description = '' } = param ?? row.body?.properties?.[name] ?? {};
@@ -155,7 +156,7 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
   }
   const inPath = row.cli.several ? command.args.length : Object.keys(row.params?.properties ?? {}).length;
   for (const [at, value] of command.args.slice(inPath).entries()) {
-    const argument = row.cli.arguments?.[inPath + at];
+    const argument = row.cli.arguments?.[at];
     const name = flags.find(({ member }) => member === argument)?.name;
     if (name === undefined) continue;
     if (members[name] !== undefined) throw new Fault('usage', `give <${argument}> or --${name}, not both`);

@@ -242,6 +242,12 @@ export function typedLine<Flags extends object = object>(command: Command): Line
   return { flags: command.opts<Flags & GlobalFlags>(), env: process.env };
 }
 
+/** Returns the value of a flag. Throws the fault `usage` if it is not given. */
+export function requireValue(value: string | undefined, { flag, env }: FlagRow): string {
+  if (value !== undefined) return value;
+  throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
+}
+
 /** The values of a switch in an environment variable, case-insensitive. */
 const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
   ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),

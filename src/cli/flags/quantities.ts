@@ -37,8 +37,7 @@ export function printByteSize(bytes: number): string {
 }
 
 /** Returns the instant of an ISO 8601 time, or of an age before now (`15m`, `24h`). Throws the fault `usage`. */
-export function parseMoment(flag: string, text: string | undefined): Instant | undefined {
-  if (text === undefined) return undefined;
+export function parseMoment(flag: string, text: string): Instant {
   if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return wallTime() - parseDuration(flag, text);
   if (!ISO.test(text)) throw new Fault('usage', `${flag} must be an ISO 8601 time, or an age such as 15m or 24h`);
   const instant = parseInstant(text);

@@ -1,7 +1,7 @@
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../operations.ts';
 import { PERMISSIONS } from '../permissions.ts';
 import { IDEMPOTENCY_KEY, type Schema } from '../schema.ts';
-import { EXAMPLES, type Example } from './examples/examples.ts';
+import { EXAMPLES } from './examples.generated.ts';
 import { problemResponse, problemStatuses, responseName, traceHeader } from './problems.ts';
 import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } from './schemas.ts';
 
@@ -12,6 +12,23 @@ export interface OpenApiOptions {
   /** The prefix of the header names. Default: `SVC` (decisions §1). */
   readonly headerPrefix?: string | undefined;
 }
+
+/** A request of an example. */
+export interface ExampleRequest {
+  readonly summary: string;
+  readonly params?: Readonly<Record<string, string>>;
+  /** The query, in the form of the operation's query schema. */
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+export interface Example extends ExampleRequest {
+  /** Absent when the operation returns 204. */
+  readonly result?: unknown;
+}
+
+/** Examples by operation and name. */
+export type Examples<Row = Example> = Readonly<Record<OperationId, Readonly<Record<string, Row>>>>;
 
 /** The tags by the first segment of the path. Other paths have the tag Tokens. */
 const TAGS = {

@@ -35,7 +35,6 @@ interface Change {
   readonly words: readonly [string, string];
   readonly note: string;
   readonly properties: Readonly<Record<string, Schema>>;
-  readonly flags?: Readonly<Record<string, string>>;
   readonly examples: readonly string[];
   /** Returns the new values of members. `given` holds the typed members, `typed` their words. */
   readonly change: (before: JsonObject, given: JsonObject, typed: CommandInput['members']) => JsonObject;
@@ -83,7 +82,6 @@ export const defineAppsRevoke = defineChange({
       description: 'The priorities of the rules to remove.',
     },
   },
-  flags: { priorities: 'priority' },
   examples: ['vault apps revoke backend --permission token:delete', 'vault apps revoke backend --priority 2'],
   change: (before, given) => {
     const revoked = listOf(given, 'permissions');
@@ -110,7 +108,7 @@ export const defineAppsEdit = defineChange({
   change: (_before, given) => given,
 });
 
-function defineChange({ words, note, properties, flags, examples, change }: Change): Define {
+function defineChange({ words, note, properties, examples, change }: Change): Define {
   const { params } = UPDATE;
   const { replacesRights, ...cli } = UPDATE.cli;
   const row: Operation = {
@@ -120,7 +118,6 @@ function defineChange({ words, note, properties, flags, examples, change }: Chan
     cli: {
       ...cli,
       command: words,
-      flags: { ...cli.flags, ...flags },
       examples,
       ...(words[1] === 'edit' && { replacesRights }),
     },

@@ -11,7 +11,7 @@ import { printError, report } from '../../exit/report-failure.ts';
 import { archiveFile, archiveFiles } from '../../files/archive-file.ts';
 import { filePath, outputPath, requireLines } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
-import { FLAGS, flag } from '../../flags/global-flags.ts';
+import { FLAGS, flag, requireValue } from '../../flags/global-flags.ts';
 import { parseMoment } from '../../flags/quantities.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
@@ -73,14 +73,12 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
   ],
   async work({ read }, open) {
     const flags = read(PRUNE_FLAGS);
-    const before = parseMoment('--before', flags.before);
-    if (before === undefined) throw new Fault('usage', '--before (VAULT_PRUNE_BEFORE) must be given');
+    const before = parseMoment('--before', requireValue(flags.before, PRUNE_FLAGS.before));
     // A time in the future would remove the whole audit.
     if (before > wallTime()) {
       throw new Fault('usage', `--before: ${flags.before} is in the future`, { hint: 'pass an age such as 400d' });
     }
-    const path = filePath('--archive', flags.archive);
-    if (path === undefined) throw new Fault('usage', '--archive (VAULT_PRUNE_ARCHIVE) must be given');
+    const path = filePath('--archive', requireValue(flags.archive, PRUNE_FLAGS.archive));
     const confirm = await confirmation(
       { read },
       `The audit entries before ${formatInstant(before)} are removed from the vault; only ${path} keeps them.`,

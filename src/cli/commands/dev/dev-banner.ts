@@ -1,10 +1,10 @@
 import { shellWord } from '../../../client/shell-word.ts';
+import type { DevKeys } from '../../../contract/dev-paths.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Format } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { printIds } from '../seed/seed-output.ts';
 import type { Ready } from '../serve/ready-file.ts';
-import type { DevKeys } from './dev-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 

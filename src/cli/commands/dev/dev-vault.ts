@@ -4,6 +4,7 @@ import { copyFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { HolderCommands } from '../../../console/holder-requests.ts';
+import type { DevKeys } from '../../../contract/dev-paths.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
@@ -21,15 +22,6 @@ import { writeWholeFile } from '../../files/whole-file.ts';
 import { provideKeyFile } from '../keys/new-credential.ts';
 import { holderCommands } from '../ui/holder-commands.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
-
-/** The tenant and the two API keys of a new vault. */
-export interface DevKeys {
-  readonly tenant_id: string;
-  /** All management permissions. */
-  readonly management_key: string;
-  /** All token permissions, through a rule on `/` with `reveal`. */
-  readonly private_key: string;
-}
 
 export interface DevVault {
   readonly vault: Vault;

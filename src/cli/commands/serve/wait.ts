@@ -1,5 +1,5 @@
 import { parseText } from '../../../client/decode-problem.ts';
-import { oneShotTransport } from '../../../client/one-shot-transport.ts';
+import { httpTransport } from '../../../client/http-transport.ts';
 import { errorCode, Fault } from '../../../core/fault.ts';
 import { runningTime, sleep } from '../../../core/timers.ts';
 import { FLAGS, flag, type Line, readFlags } from '../../flags/global-flags.ts';
@@ -87,11 +87,8 @@ const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
  */
 async function askOnce(url: string, timeoutMs: number, ca: string | undefined): Promise<string | undefined> {
   try {
-    const { status, body } = await oneShotTransport(url, timeoutMs, ca).send({
-      method: 'GET',
-      path: '/readyz',
-      headers: {},
-    });
+    const transport = httpTransport({ url, timeoutMs, ca, oneShot: true });
+    const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
     if (status !== 200) return `it answers ${status}`;
     return isReady(body) ? '' : 'another program answers';
   } catch (error) {

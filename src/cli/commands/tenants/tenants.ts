@@ -1,10 +1,9 @@
-import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Finding } from '../../../core/key-holder-ports.ts';
 import { withKeyFile } from '../../credential/key-out.ts';
 import { confirmLoss } from '../../credential/prompt.ts';
 import { report } from '../../exit/report-failure.ts';
-import { FLAGS, type FlagRow, flag } from '../../flags/global-flags.ts';
+import { FLAGS, flag, requireValue } from '../../flags/global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { withAdmin, withVault } from '../on-file.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
@@ -20,7 +19,7 @@ export const defineTenantCreate = withVault({
   view: RESULT_VIEWS.tenantCreate,
   examples: ['vault tenant create --name Shop --key-out shop.key'],
   async work({ read }, open) {
-    const name = checkTenantName('--name', required(read({ name: NAME }).name, NAME));
+    const name = checkTenantName('--name', requireValue(read({ name: NAME }).name, NAME));
     const vault = await open();
     const create = async () => stringifyJson({ ...(await vault.createTenant(name)) });
     return withKeyFile(read(FLAGS.keyOut).keyOut, create, 'application.key');
@@ -88,9 +87,4 @@ function reportDifference(tenantId: string, findings: readonly Finding[]): void 
   const lines = findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
   const more = lines.length > MAX_SHOWN ? [`… and ${lines.length - MAX_SHOWN} more`] : [];
   report(`tenant ${tenantId} differs from the audit:`, undefined, [...lines.slice(0, MAX_SHOWN), ...more]);
-}
-
-function required(value: string | undefined, { flag, env }: FlagRow): string {
-  if (value !== undefined) return value;
-  throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
 }

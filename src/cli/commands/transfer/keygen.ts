@@ -1,7 +1,6 @@
-import { Fault } from '../../../core/fault.ts';
 import { filePath } from '../../files/output-path.ts';
 import { writeWholeFile } from '../../files/whole-file.ts';
-import { flag } from '../../flags/global-flags.ts';
+import { flag, requireValue } from '../../flags/global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { printing } from '../printing.ts';
 
@@ -16,8 +15,7 @@ Pass the public key to \`vault export --recipient\`, and the file with the secre
 The file has the format of \`age-keygen\`, so \`age\` accepts both keys.`,
   examples: ['vault keygen --out identity.txt', 'recipient=$(vault keygen --out identity.txt --field recipient)'],
   async work({ read }) {
-    const file = filePath('--out', read(KEYGEN_FLAGS).out);
-    if (file === undefined) throw new Fault('usage', '--out (VAULT_OUT) must be given');
+    const file = filePath('--out', requireValue(read(KEYGEN_FLAGS).out, KEYGEN_FLAGS.out));
     const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
     const identity = await generateX25519Identity();
     const recipient = await identityToRecipient(identity);

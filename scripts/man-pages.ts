@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { allEntries, createProgram, type Entry } from '../program.ts';
-import { globalNames, ownOptions, TOPICS, type Topic } from './help.ts';
-import { inOwnName } from './in-own-name.ts';
-import { VERSION } from './version.ts';
+import { globalNames, ownOptions, TOPICS, type Topic } from '../src/cli/help/help.ts';
+import { inOwnName } from '../src/cli/help/in-own-name.ts';
+import { VERSION } from '../src/cli/help/version.ts';
+import { allEntries, createProgram, type Entry } from '../src/cli/program.ts';
 
 type Words = readonly string[];
 type Rows = Topic['rows'];
