@@ -24,7 +24,6 @@ const SLOW = [
   'unit/reach',
   'unit/rotate-tenant',
   'unit/seed-apply',
-  'unit/store-sqlite-own-commits',
   'unit/token-walks',
   'unit/tokenize',
   'unit/update-unread',
