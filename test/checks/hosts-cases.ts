@@ -8,14 +8,12 @@ const execute = promisify(execFile);
 /** An address of the machine besides loopback, as a pod has one. */
 export const POD_IP = '10.244.1.7';
 
-/** The secrets of a running daemon that requests use. */
-export interface Shown {
+interface Shown {
   readonly privateKey: string;
-  /** The code of the console's link. */
   readonly code: string;
 }
 
-export interface HostCase {
+interface HostCase {
   readonly what: string;
   readonly wanted: string;
   readonly ask: (shown: Shown) => Promise<string>;

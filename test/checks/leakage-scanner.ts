@@ -2,18 +2,17 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Needle } from './leakage-canaries.ts';
 
-export interface ScanRequest {
+interface ScanRequest {
   readonly paths: readonly string[];
   readonly needles: readonly Needle[];
 }
 
 /** Asks the scanner to record every process whose environment contains `marker`, until `stop`. */
-export interface WatchRequest {
+interface WatchRequest {
   readonly marker: string;
 }
 
 export interface Hit {
-  /** A file path, or `/proc/PID`. */
   readonly where: string;
   readonly canary: string;
   readonly encoding: string;

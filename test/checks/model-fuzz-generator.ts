@@ -1,14 +1,22 @@
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { ALLOWED, holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
-import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
-import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
-import { ENDS } from './model-fuzz-keys.ts';
+import { ENDS } from './model-fuzz-applications.ts';
+import {
+  applicationFlaw,
+  type Draw,
+  IDS,
+  listFlaw,
+  newTokenBody,
+  patchFlaw,
+  rulesFor,
+  tenantFlaw,
+  tokenFlaw,
+} from './model-fuzz-bodies.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { METADATA_KEYS, randomQuery, TEXTS } from './random-query.ts';
 
-/** The relative frequency of each operation. */
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['createToken', 26],
   ['getToken', 14],
@@ -48,10 +56,9 @@ const APPLICATION_KINDS = Object.keys(APPLICATION_TYPES);
 const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
 
 /** The state that a command can refer to, and the time. */
-export interface Circumstances {
+interface Circumstances {
   readonly model: Model;
   readonly now: number;
-  /** Keys that were valid once. */
   readonly deadKeys: readonly string[];
 }
 

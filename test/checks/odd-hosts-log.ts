@@ -2,9 +2,8 @@ import { type EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, endWithin, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
-import { endWithin } from './odd-hosts-daemon.ts';
 import { residentMiB } from './process-figures.ts';
 
 const MAX_WAITING = 4 * 1024 * 1024;

@@ -4,9 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure } from './check.ts';
-import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, endWithin, isAnswering, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
-import { endWithin, isAnswering } from './odd-hosts-daemon.ts';
 import { inParallel } from './perform.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -73,9 +72,7 @@ const onTerminal = (line: readonly string[]) => {
 
 const hasScript = () => process.platform === 'linux' && spawnSync('script', ['--version']).error === undefined;
 
-/**
- * Returns a daemon for all signals that it survives, and one for each other signal. A sample has fewer of the latter.
- */
+/** Returns a daemon for all signals that it survives, and one for each other signal; fewer for a sample. */
 function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
   const all = SIGNALS.map(([signal, without, on]) => [signal, isOnTerminal ? on : without] as const);
   const surviving = all.filter(([, effect]) => STAYS.has(effect));
@@ -89,7 +86,6 @@ function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
   }));
 }
 
-/** Sends a signal. Resolves to a sentence about a wrong effect; to undefined for the right one. */
 async function send(daemon: DaemonProcess, signal: NodeJS.Signals, effect: Effect, isOnTerminal: boolean) {
   process.kill(daemon.pid, signal);
   if (STAYS.has(effect)) {
