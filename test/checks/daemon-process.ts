@@ -128,8 +128,13 @@ function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   } catch {} // already gone
 }
 
-/** Resolves to the end of a daemon, or to `late` after `ms` milliseconds; then kills it. */
-export async function endWithin({ child, ended }: Pick<DaemonProcess, 'child' | 'ended'>, ms: number): Promise<End> {
+/** Ends a daemon by the signal, if any. Resolves to its end, or to `late` after `ms` milliseconds; then kills it. */
+export async function endWithin(
+  { child, ended }: Pick<DaemonProcess, 'child' | 'ended'>,
+  ms: number,
+  signal?: NodeJS.Signals,
+): Promise<End> {
+  if (signal !== undefined) child.kill(signal);
   const stop = new AbortController();
   const late = sleep(ms, 'late', { signal: stop.signal }).catch(() => 'late');
   const end = await Promise.race([ended, late]);

@@ -22,7 +22,7 @@ export interface KillCase {
 
 const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
 const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
-const PRUNED_TOKENS = 3 * TOKENS;
+const PRUNED_TOKENS = 2 * TOKENS;
 const PRUNE = ['audit', 'prune', '--yes', '--before', '1ms', '--archive'] as const;
 
 async function checkPruned(vault: SteppedVault, { links }: Before): Promise<void> {

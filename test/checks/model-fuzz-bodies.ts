@@ -276,3 +276,20 @@ export function listFlaw(draw: Draw, query: Query, ofTokens: boolean): Pick<Comm
   const [path, name, value] = draw.one(wrongs);
   return { query: [...query.filter(([each]) => each !== name), [name, value]], flaw: invalid(path) };
 }
+
+export function transportFlaws(
+  patch: boolean,
+  text: string,
+): readonly Pick<Command, 'mediaType' | 'bodyText' | 'flaw'>[] {
+  const mediaType = patch ? 'application/merge-patch+json' : 'application/json';
+  const unsupported: Flaw = { status: 415, code: 'unsupported_media_type' };
+  const malformed: Flaw = { status: 400, code: 'malformed_json' };
+  return [
+    { mediaType: patch ? 'application/json' : 'text/plain', bodyText: text, flaw: unsupported },
+    { mediaType: undefined, bodyText: text, flaw: unsupported },
+    { mediaType, bodyText: text.slice(0, -1), flaw: malformed },
+    { mediaType, bodyText: '', flaw: malformed },
+    { mediaType, bodyText: `${text} x`, flaw: malformed },
+    { mediaType, bodyText: `"${'x'.repeat(2 ** 20)}"`, flaw: { status: 413, code: 'body_too_large' } },
+  ];
+}

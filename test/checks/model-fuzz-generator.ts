@@ -12,6 +12,7 @@ import {
   rulesFor,
   tenantFlaw,
   tokenFlaw,
+  transportFlaws,
 } from './model-fuzz-bodies.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
@@ -388,18 +389,4 @@ function withText(
   if (flaw !== undefined || draw.chance(0.97))
     return { ...shown, mediaType: draw.chance(0.1) ? `${mediaType}; charset=utf-8` : mediaType };
   return { ...shown, ...draw.one(transportFlaws(patch, shown.bodyText)) };
-}
-
-function transportFlaws(patch: boolean, text: string): readonly Pick<Command, 'mediaType' | 'bodyText' | 'flaw'>[] {
-  const mediaType = patch ? 'application/merge-patch+json' : 'application/json';
-  const unsupported: Flaw = { status: 415, code: 'unsupported_media_type' };
-  const malformed: Flaw = { status: 400, code: 'malformed_json' };
-  return [
-    { mediaType: patch ? 'application/json' : 'text/plain', bodyText: text, flaw: unsupported },
-    { mediaType: undefined, bodyText: text, flaw: unsupported },
-    { mediaType, bodyText: text.slice(0, -1), flaw: malformed },
-    { mediaType, bodyText: '', flaw: malformed },
-    { mediaType, bodyText: `${text} x`, flaw: malformed },
-    { mediaType, bodyText: `"${'x'.repeat(2 ** 20)}"`, flaw: { status: 413, code: 'body_too_large' } },
-  ];
 }

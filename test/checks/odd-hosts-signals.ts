@@ -120,11 +120,9 @@ export async function replaceSocket(bin = VAULT_BIN): Promise<string> {
   const first = await serve('first');
   rmSync(socket);
   const second = await serve('second');
-  first.child.kill('SIGTERM');
-  await endWithin(first, MAX_END_MS);
+  await endWithin(first, MAX_END_MS, 'SIGTERM');
   const stays = existsSync(socket);
-  second.child.kill('SIGTERM');
-  await endWithin(second, MAX_END_MS);
+  await endWithin(second, MAX_END_MS, 'SIGTERM');
   if (!stays) throw new CheckFailure('the end of a daemon removed the socket of another one');
   if (existsSync(socket)) throw new CheckFailure('a daemon left its socket');
   return 'kept, then removed';
@@ -138,8 +136,7 @@ export async function trySocketPaths(bin = VAULT_BIN): Promise<number> {
   const { file } = await makeVaultFile(folder.path);
   const words = (socket: string) => ['--no-log', '--file', file, '--socket', socket];
   const longest = await startServe({ bin, readyFile: join(folder.path, 'ready'), words: words(pathOf(most)) });
-  longest.child.kill('SIGTERM');
-  if ((await endWithin(longest, MAX_END_MS)) !== 0) throw new CheckFailure('the longest path does not work');
+  if ((await endWithin(longest, MAX_END_MS, 'SIGTERM')) !== 0) throw new CheckFailure('the longest path does not work');
   const long = spawnSync(process.execPath, [bin, 'serve', ...words(pathOf(most + 1))], {
     encoding: 'utf8',
     timeout: 10_000,
