@@ -185,9 +185,12 @@ export async function runMatrix({
     draw: createDraw(seed),
     openStores,
   });
-  const model = createModel(targets.tenants, clock.now());
+  /** Has the tenants in use only, because the model looks for a key in each of them. */
+  const model = createModel([], clock.now());
+  const start = clock.now();
   const compared = { model, targets, clock };
   const unused = targets.tenants.values();
+  const used: string[] = [];
   const cells = { direct: 0, http: 0, catalogue: 0 };
   const statuses: Record<string, number> = {};
   const wrong: string[] = [];
@@ -208,7 +211,11 @@ export async function runMatrix({
   }
 
   async function createTenant(name: string, tokens: readonly (readonly [keyof typeof TOKEN_IDS, string])[]) {
-    const management = unused.next().value?.application.key ?? '';
+    const { value } = unused.next();
+    if (value === undefined) throw new Error('unreachable: a tenant for each use');
+    for (const [id, tenant] of createModel([value], start).tenants) model.tenants.set(id, tenant);
+    used.push(value.tenant.id);
+    const management = value.application.key ?? '';
     const owner = await apply(management, { ...EVERYTHING, name });
     for (const [which, data] of tokens) {
       const containers = CONTAINERS[which === 'two' ? 'two' : 'one'];
@@ -288,11 +295,13 @@ export async function runMatrix({
   }
 
   async function runApplicant(who: PlainObject, number: number): Promise<void> {
+    used.length = 0;
     const fixture = await prepare(who);
     for (const state of isTriedWithoutKey(number) ? KEYLESS : []) await runState(who, state, fixture);
     await runState(who, 'good', fixture);
     for (const state of isTriedWithoutKey(number) ? deadStatesOf(who) : [])
       await runState(who, state, await prepare(who));
+    for (const id of used) model.tenants.delete(id);
   }
 
   /** Tries to create each application type with each permission, directly and in a rule (decisions §6). */
