@@ -22,7 +22,7 @@ const REPEATS: readonly Repeat[] = [
     why: 'each driver has its own connections, errors and ids',
   },
   {
-    names: 'PRESENTED_COLUMNS SCANNED_COLUMNS toPresentedToken',
+    names: 'SCANNED_COLUMNS toPresentedToken',
     in: STORES,
     why: 'the same rows, as each driver returns them',
   },

@@ -1,10 +1,10 @@
 import { requestTexts } from '../process/refused-requests.ts';
 import type { Accounts } from './accounts-fixture.ts';
-import type { Traffic } from './accounts-traffic.ts';
+import type { Traffic } from './accounts-measure.ts';
 import { guard, type SourceGuard } from './mutants-run.ts';
 
 /** The most that an attack may cost. */
-export interface Bounds {
+interface Bounds {
   /** The longest wait of another caller, in milliseconds. */
   readonly waitMs?: number;
   /** The largest resident memory of the daemon, in MiB. Default: 400 MB. */

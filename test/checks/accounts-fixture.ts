@@ -1,11 +1,9 @@
 import { inParallel } from './perform.ts';
 import { serveVault } from './served-vault.ts';
 
-/** A served vault, the keys and tokens of the attacks, and the port of the running daemon. */
 export type Accounts = Awaited<ReturnType<typeof prepareAccounts>> & { readonly port: number };
 
 export const SIZES = {
-  /** Enough for creates. */
   least: { small: 0, large: 0, children: 1 },
   quick: { small: 3_000, large: 100, children: 100 },
   full: { small: 100_000, large: 100, children: 256 },

@@ -1,11 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Attack } from './accounts-attacks.ts';
-import { type Beside, callBare, callHonestly } from './accounts-callers.ts';
 import type { Accounts } from './accounts-fixture.ts';
-import { send, type Traffic } from './accounts-traffic.ts';
 import { startBareServer } from './bare-server.ts';
 import { CheckFailure } from './check.ts';
 import { peakMiB, processorSeconds } from './process-figures.ts';
+import type { ServedVault } from './served-vault.ts';
 
 const PAUSE_MS = 10;
 /** The durations without an attack and of an attack, in milliseconds. */
@@ -25,7 +28,6 @@ export type Cost = Awaited<ReturnType<typeof measureAttack>>;
 export interface MeasureOptions {
   readonly accounts: Omit<Accounts, 'port'>;
   readonly quick: boolean;
-  /** The daemon's program. Default: the build of this checkout. */
   readonly bin?: string;
 }
 
@@ -122,4 +124,106 @@ async function leave(pid: number, traffic: Traffic): Promise<number> {
   const used = processorSeconds(pid);
   await sleep(WATCHED_MS);
   return (processorSeconds(pid) - used) / (WATCHED_MS / 1000);
+}
+
+const SENDER = fileURLToPath(new URL('accounts-sender.mjs', import.meta.url));
+
+export interface Traffic {
+  readonly port: number;
+  readonly connections: number;
+  readonly texts: readonly string[];
+  /** Reads the replies. Default: leaves them unread. */
+  readonly reads?: boolean;
+  /** Sends one more byte a second on each connection. */
+  readonly drips?: boolean;
+  /** Ends all connections and opens as many again, three times a second. */
+  readonly repeats?: boolean;
+}
+
+/** Sends traffic from a process of its own, so that sending does not delay measurements. Resolves when all is sent. */
+async function send(traffic: Traffic) {
+  const child = spawn(process.execPath, [SENDER], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let statuses: Readonly<Record<string, number>> = {};
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(JSON.stringify(traffic));
+  child.stdout.setEncoding('utf8').on('data', (lines: string) => {
+    statuses = JSON.parse(lines.trimEnd().split('\n').at(-1) ?? '{}');
+  });
+  await once(child.stdout, 'data');
+  return {
+    statuses: () => statuses,
+    replies: () => Object.values(statuses).reduce((sum, count) => sum + count, 0),
+    end: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** The sizes of written tokens. All slow bodies of 64 KiB together leave less than a small one of 24 MiB. */
+const [SMALL, LARGE] = ['x'.repeat(8 * 1024), 'x'.repeat(200 * 1024)];
+
+type Beside = ReturnType<typeof callBeside>;
+
+/** Sends rounds of requests until it is stopped. Each request resolves to its status. */
+function callBeside(requests: readonly (() => Promise<number>)[], pauseMs: number) {
+  const refused: number[] = [];
+  let [longest, rounds, over] = [0, 0, false];
+  const running = (async () => {
+    while (!over) {
+      for (const request of requests) {
+        const asked = performance.now();
+        const status = await request();
+        longest = Math.max(longest, performance.now() - asked);
+        if (status >= 300) refused.push(status);
+        await sleep(pauseMs);
+      }
+      rounds += 1;
+    }
+  })();
+  // `stop` reports the error.
+  running.catch(() => undefined);
+  return {
+    waitMs: () => longest,
+    refused,
+    rounds: () => rounds,
+    async stop() {
+      over = true;
+      await running;
+    },
+  };
+}
+
+/** Sends a GET on a connection of its own, as a command does. Resolves to its status. */
+async function getOnNewConnection(url: string, key: string): Promise<number> {
+  const [response] = await once(get(url, { agent: false, headers: { 'SVC-API-KEY': key } }), 'response');
+  await once(response.resume(), 'end');
+  return response.statusCode;
+}
+
+/** Starts an application that reads a small token, also on new connections, and writes small and large ones. */
+async function callHonestly({ remote, everything, url }: ServedVault, pauseMs: number): Promise<Beside> {
+  const create = (data: string) => remote(everything, 'createToken', { body: { type: 'token', data } });
+  const id = String((await create('x')).body['id']);
+  const called = [
+    async () => (await remote(everything, 'getToken', { id })).status,
+    () => getOnNewConnection(`${url()}/tokens/${id}`, everything),
+    async () => (await create(SMALL)).status,
+    async () => (await create(LARGE)).status,
+  ];
+  const requests = called.map((call) => async () => {
+    try {
+      return await call();
+    } catch (error) {
+      throw new CheckFailure(`the daemon does not answer: ${error}`);
+    }
+  });
+  return callBeside(requests, pauseMs);
+}
+
+/** Starts a caller of a bare server, with bodies of the same sizes. Its waits are those that the machine causes. */
+function callBare(url: string, pauseMs: number): Beside {
+  const send = async (body?: string) => {
+    const response = await fetch(url, body === undefined ? {} : { method: 'POST', body });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  return callBeside([() => send(), () => send(SMALL), () => send(LARGE)], pauseMs);
 }

@@ -29,7 +29,6 @@ export interface FlipJob {
   readonly blind?: boolean;
 }
 
-/** A flip that led to a wrong answer or to a loss. */
 export interface FlipTrouble {
   readonly offset: number;
   readonly bit: number;
@@ -41,19 +40,13 @@ export type FlipTally = Awaited<ReturnType<typeof flipAll>>;
 /** The problems that clearly report damage. Any other problem, such as a token that is not found, would hide it. */
 const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
 
-/**
- * Flips one bit of each byte. Most bytes of a file do not affect the answers, such as free space and unused indexes.
- * The worker finds these bytes by writing noise into whole cells, and flips them in groups to save time. When a group
- * changes an answer, the worker tries each byte of the group alone.
- */
+/** Flips one bit of each byte. Cells that no answer reads are flipped in groups, to save time. */
 async function flipAll(job: FlipJob) {
   const { bytes, file, keyFile, asked, seed, offsets, grouped, blind = false } = job;
   const credential = () => ({ kind: 'key_file', key: new Uint8Array(readFileSync(keyFile)) }) as const;
   const random = seededNumbers(seed);
-  /** The losses without an error that `vault doctor` did not find. */
   const missed: FlipTrouble[] = [];
   const wrong: FlipTrouble[] = [];
-  /** The number of times that each fault or problem was returned, by code. */
   const codes: Record<string, number> = {};
   const counts = {
     flips: offsets.length,
@@ -75,10 +68,7 @@ async function flipAll(job: FlipJob) {
   const sound = await askAll();
   if (typeof sound === 'string') throw new Error(`the sound vault answers ${sound}`);
 
-  /**
-   * Opens the vault and reads everything. Resolves to the code of an error that the contract defines. Rejects with any
-   * other, including the unexpected ones that callers see as `internal_error`.
-   */
+  /** Reads everything. Resolves to the code of a defined error, and rejects with any other. */
   async function askAll(): Promise<Replies | string> {
     let unexpected: unknown;
     const reportError = (error: unknown) => {
@@ -166,7 +156,6 @@ async function flipAll(job: FlipJob) {
     });
   }
 
-  /** Returns true when the whole group changed no answer. */
   async function flipTogether(group: readonly Flip[]): Promise<boolean> {
     counts.copies_with_a_group += 1;
     if (await isQuiet(group)) {
@@ -196,7 +185,6 @@ async function flipAll(job: FlipJob) {
   return { counts, codes, missed, wrong };
 }
 
-/** A byte, and the bits in it to flip. */
 interface Change {
   readonly offset: number;
   readonly mask: number;
@@ -278,6 +266,5 @@ function start(job: FlipJob): void {
 // `scripts/check.ts` also imports this module, so start only with the argument `flip`.
 if (process.argv[2] === 'flip') {
   process.once('message', start);
-  // Exit with the parent process.
   process.once('disconnect', () => process.exit(1));
 }

@@ -10,7 +10,6 @@ import { makeTamperVault } from './tamper-vault.ts';
 
 const QUICK_FLIPS = 1_500;
 const CONTROL_FLIPS = 3_000;
-/** The maximum number of troubles of each kind in the error message. */
 const MAX_NAMED = 20;
 /** The readers of the vault that the check asks: revealed and masked. */
 const READERS = 2;

@@ -27,7 +27,6 @@ function pooled(key: Uint8Array): Buffer {
   return buffer;
 }
 
-/** The kinds of bytes that a program may pass as a key. */
 const KINDS: Readonly<Record<string, (key: Uint8Array) => Uint8Array>> = {
   'Buffer.alloc': (key) => Buffer.alloc(KEY_BYTES, key),
   'Buffer.from, in the pool': (key) => Buffer.from(key),

@@ -12,7 +12,7 @@ export const LIFETIMES = {
   twenty_years: 20 * YEAR,
 } as const;
 
-export interface ClockStep {
+interface ClockStep {
   /** Sets the wall clock to this many milliseconds after the start. */
   readonly set?: number;
   /** Then lets the machine sleep for this many milliseconds. */
@@ -74,9 +74,7 @@ const back = (name: string, by: number) =>
     { pass: 2 * MINUTE, gone: HOUR / 2, purged: 0 },
   );
 
-/**
- * Moves the clock back for good: for an hour time goes on, then it follows the clock, but expired tokens stay hidden.
- */
+/** Moves the clock back for good: after an hour time follows it, but expired tokens stay hidden. */
 const backForGood = (name: string, by: number) =>
   from(
     name,

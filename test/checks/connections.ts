@@ -9,15 +9,11 @@ import { type ServedVault, serveVault } from './served-vault.ts';
 
 const IDLE = { quick: 1_000, full: 10_000 } as const;
 const ACTIVE = 100;
-/**
- * The number of requests on each active connection. `PAUSE_MS` is the average pause between two requests, so that the
- * machine keeps up.
- */
+/** The requests on each active connection, and their average pause, so that the machine keeps up. */
 const ROUNDS = { quick: 10, full: 30 } as const;
 const PAUSE_MS = 400;
 const MAX_P99_MS = 100;
 const FEW_DESCRIPTORS = 256;
-/** More connections than `FEW_DESCRIPTORS` allows. */
 const TOO_MANY = 400;
 const MAX_RECOVERY_MS = 5_000;
 
@@ -43,7 +39,6 @@ interface Load {
   readonly random: () => number;
 }
 
-/** Sends requests with pauses on several connections. */
 async function ask({ url, apiKey, connections, rounds, random }: Load): Promise<{ took: number[]; failed: number }> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const took: number[] = [];
@@ -123,10 +118,7 @@ async function answers(vault: ServedVault): Promise<boolean> {
   }
 }
 
-/**
- * Opens more connections than the limit allows. The daemon must keep serving the open ones, and recover when they
- * close.
- */
+/** Opens too many connections. The daemon must keep serving the open ones, and recover when they close. */
 async function atTheLimit(vault: ServedVault): Promise<Figures> {
   await vault.start({ descriptors: FEW_DESCRIPTORS });
   const idle = createKeepAlives(vault.url());

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -14,14 +15,13 @@ export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
 );
 
 /** The end of a process: its exit code, or the signal that killed it. */
-export type End = number | string | null;
+type End = number | string | null;
 
 interface ServeOptions {
   /** The path of the ready file. It is outside the vault's folder, which may be out of space. */
   readonly readyFile: string;
   /** The words after `vault serve`. Without a port or a socket among them, the daemon uses a free port. */
   readonly words: readonly string[];
-  /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string | undefined;
   readonly nodeFlags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -99,7 +99,6 @@ export async function ask(url: string, key: string, path: string, body?: object)
   return { status: reply.status, body: (await reply.json()) as Readonly<Record<string, unknown>> };
 }
 
-/** The members of a ready file that checks use. */
 interface Ready {
   readonly url: string;
   readonly pid: number;
@@ -128,3 +127,54 @@ function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
     process.kill(pid, signal);
   } catch {} // already gone
 }
+
+/** Ends a daemon by the signal, if any. Resolves to its end, or to `late` after `ms` milliseconds; then kills it. */
+export async function endWithin(
+  { child, ended }: Pick<DaemonProcess, 'child' | 'ended'>,
+  ms: number,
+  signal?: NodeJS.Signals,
+): Promise<End> {
+  if (signal !== undefined) child.kill(signal);
+  const stop = new AbortController();
+  const late = sleep(ms, 'late', { signal: stop.signal }).catch(() => 'late');
+  const end = await Promise.race([ended, late]);
+  stop.abort();
+  if (end === 'late') child.kill('SIGKILL');
+  return end;
+}
+
+export async function isAnswering(url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(5_000);
+  return fetch(`${url}/livez`, { signal, headers: { connection: 'close' } }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+const MAX_MS = 20_000;
+
+/** Runs a program until it ends or prints `until`. Kills it after 20 s, with null for the exit code. */
+export async function runBriefly(
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  [program = '', ...args]: readonly string[],
+  until?: RegExp,
+) {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [printed, stderr] = ['', ''];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      if (stream === child.stderr) stderr += text;
+      if (until?.test(printed)) child.kill('SIGTERM');
+    });
+  }
+  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_MS);
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(timer);
+  return { code, stderr, printed };
+}
+
+/** Runs a command of the built product with these variables. */
+export const runVault = (words: readonly string[], own: NodeJS.ProcessEnv, wrapper: readonly string[] = []) =>
+  runBriefly('/', { ...ENVIRONMENT, ...own }, [...wrapper, process.execPath, VAULT_BIN, ...words]);

@@ -13,9 +13,7 @@ import { makeVaultFile } from './vault-file.ts';
 const REPORTED = builtText('EIO:"disk_error"');
 
 interface DiskFault {
-  /** The system calls that fail in the running daemon. */
   readonly calls: string;
-  /** The error code of the system. */
   readonly errno: string;
   /** Whether only calls on the write-ahead log fail, so that the probe passes. */
   readonly isLogOnly?: boolean;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const MEMORY = '/dev/shm';
 
 /** A temporary folder. It is removed with this process at the latest. */
-export interface Folder extends Disposable {
+interface Folder extends Disposable {
   readonly path: string;
 }
 

@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { remoteClient } from '../../src/client/remote.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { type DaemonProcess, ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
-import { createExpectedState } from './expected-state.ts';
+import { type DaemonProcess, runVault, startDaemon } from './daemon-process.ts';
 import { makeFolder } from './folder.ts';
-import { verifyTokens, writeTokens } from './kill-writer.ts';
+import { createExpectedState, verifyTokens, writeTokens } from './kill-writer.ts';
 import { builtText, withPatch } from './patched-product.ts';
 import { createCaller, type Perform, seededNumbers } from './perform.ts';
 import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
@@ -45,11 +43,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
   };
 
   async function expectCli(args: readonly string[], exitCode: number, stderr?: string): Promise<void> {
-    const [program = '', ...words] = [...disk.wrapper, process.execPath, VAULT_BIN, ...args];
-    const env = { ...ENVIRONMENT, VAULT_API_KEY: everything };
-    const ran = await new Promise<{ readonly code: unknown; readonly stderr: string }>((resolve) => {
-      execFile(program, words, { env }, (error, _stdout, said) => resolve({ code: error?.code ?? 0, stderr: said }));
-    });
+    const ran = await runVault(args, { VAULT_API_KEY: everything }, disk.wrapper);
     counts.cli_runs += 1;
     if (ran.code === exitCode && (stderr === undefined || ran.stderr === stderr)) return;
     throw new CheckFailure(`vault ${args[0]} ${args[1] ?? ''} ends with ${ran.code}: ${ran.stderr}`, counts);
@@ -101,9 +95,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       if (violation !== undefined) throw new CheckFailure(violation, counts);
     },
 
-    /**
-     * Runs commands when even the companion files cannot be created. They must report the full disk and leave no files.
-     */
+    /** Runs commands when no companion file fits. They must report the full disk and leave no files. */
     async expectNothingFits(): Promise<void> {
       const folder = dirname(file);
       const before = readdirSync(folder).filter((name) => !COMPANION.test(name));
@@ -126,10 +118,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       if (left.length > 0) throw new CheckFailure(`left behind: ${left.join(', ')}`, counts);
     },
 
-    /**
-     * Returns the milliseconds until the daemon accepts a write again after `freed` bytes became free. `freed` must be
-     * at least the size of the log: at worst, every page of the log is new to the file.
-     */
+    /** Returns the milliseconds until a write is accepted. `freed` must be at least the size of the log. */
     async recovery(freed: number): Promise<number> {
       const log = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
       if (freed < log) throw new Error(`the check's disk is too small: ${freed} bytes given back, the log has ${log}`);

@@ -3,10 +3,7 @@ import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { byKey, byPosition, positionOf, type VaultRow, type VaultRows } from './histories-rows.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
-/**
- * Returns the rows of an altered vault, or undefined if there is nothing to alter. `copies` are the rows of earlier
- * moments. The attacker has no key, so it cannot make new rows.
- */
+/** Returns altered rows, or undefined without a target. `copies` are earlier ones; the attacker has no key. */
 type Attack = (now: VaultRows, copies: readonly VaultRows[], draw: Draw) => VaultRows | undefined;
 
 const kindOf = (key: string) => key.slice(0, key.indexOf(' '));
@@ -27,7 +24,6 @@ function put(now: VaultRows, row: VaultRow): VaultRows {
   return withRecords(now, [...without(all(now), row), row]);
 }
 
-/** Returns an entry at another position. */
 function movedTo(row: VaultRow, { columns: { sequence } }: VaultRow, by = 0): VaultRow {
   const next = Number(sequence) + by;
   const at = (columns: VaultRow['columns']) => ({ ...columns, sequence: next });
@@ -196,10 +192,7 @@ const WEIGHTS: Readonly<Record<string, number>> = {
 
 export const ATTACKS = Object.entries(NAMED).map((named) => [named, WEIGHTS[named[0]] ?? 1] as const);
 
-/**
- * Returns the rows of now without the difference from `before` to `after`, sometimes except in the records: what the
- * vault wrote meanwhile from altered records then looks like other changes.
- */
+/** Returns the rows without the difference from `before` to `after`, sometimes except in the records. */
 export function undone(now: VaultRows, before: VaultRows, after: VaultRows, draw: Draw): VaultRows {
   const isKept = draw.chance(0.5);
   const isChanged = (key: string) => !isKept && before.records.get(key)?.text !== after.records.get(key)?.text;

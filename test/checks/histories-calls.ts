@@ -1,11 +1,12 @@
-import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
+import { directClient } from '../../src/client/direct.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
 import type { ArchiveFile } from '../../src/history/audit-archive.ts';
 import { openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import type { SteppingClock } from '../fixed-world.ts';
 import type { HistoryLocation } from './histories-location.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
-import { EVERYTHING, paramsOf } from './perform.ts';
+import { createCaller, EVERYTHING, type Perform, type PerformParts } from './perform.ts';
 
 const HOUR = 3_600_000;
 
@@ -19,14 +20,13 @@ export interface CallingTenant {
   readonly tokens: string[];
 }
 
-/** A record that an attack has changed. */
 export interface Target {
   readonly kind: string;
   readonly tenantId: string;
   readonly id: string;
 }
 
-export interface Caller {
+interface Caller {
   /** The record of most calls on records of its kind. */
   readonly target: Target | undefined;
   readonly location: HistoryLocation;
@@ -35,29 +35,11 @@ export interface Caller {
   readonly tenants: CallingTenant[];
 }
 
-interface Parts {
-  readonly id?: string;
-  readonly keyId?: string;
-  readonly body?: object;
-}
-
-/** Makes a call. Resolves to its status and body. Rejects when the vault cannot answer it. */
-async function ask({ vault }: Caller, apiKey: string, operation: OperationId, { id, keyId, body }: Parts = {}) {
-  const mediaType = operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json';
-  const reply = await vault.dispatch({
-    operation,
-    apiKey,
-    params: paramsOf(OPERATIONS[operation], { id, key_id: keyId }),
-    query: [],
-    ...(body && { bodyText: JSON.stringify(body), mediaType }),
-  });
-  if (reply.status >= 500) throw new Error(`${operation} answers ${reply.status} ${reply.bodyText}`);
-  const parsed: Readonly<Record<string, unknown>> = JSON.parse(reply.bodyText || '{}');
-  return { status: reply.status, body: parsed };
-}
+/** Makes a call. Rejects when the vault cannot answer it. */
+const ask = ({ vault }: Caller, ...call: Parameters<Perform>) => createCaller(() => directClient(vault), [])(...call);
 
 /** Calls with the tenant's management key. Forgets a key that no longer opens. */
-async function manage(caller: Caller, tenant: CallingTenant, operation: OperationId, parts?: Parts) {
+async function manage(caller: Caller, tenant: CallingTenant, operation: OperationId, parts?: PerformParts) {
   tenant.management ??= (await caller.vault.issueKey(tenant.id)).key ?? '';
   const reply = await ask(caller, tenant.management, operation, parts);
   if (reply.status === 401) tenant.management = undefined;
@@ -65,7 +47,7 @@ async function manage(caller: Caller, tenant: CallingTenant, operation: Operatio
 }
 
 /** Calls with the key of an application that may do everything with tokens. Creates it first if necessary. */
-async function use(caller: Caller, tenant: CallingTenant, operation: OperationId, parts?: Parts) {
+async function use(caller: Caller, tenant: CallingTenant, operation: OperationId, parts?: PerformParts) {
   if (tenant.everything === undefined) {
     const body = { ...EVERYTHING, can_create_expiring_applications: true };
     const made = await manage(caller, tenant, 'createApplication', { body });
@@ -87,7 +69,7 @@ async function asHolder({ location, clock }: Caller, work: (admin: VaultAdmin) =
   }
 }
 
-export function memoryArchive(): ArchiveFile {
+function memoryArchive(): ArchiveFile {
   let text: string | undefined;
   return {
     path: 'archive',
@@ -198,9 +180,9 @@ async function deleteKey(caller: Caller, draw: Draw): Promise<void> {
   const found = recordOf(caller, draw, 'application');
   if (found === undefined) return createApplication(caller, draw);
   const [tenant, id] = found;
-  const { body: keys } = await manage(caller, tenant, 'listApplicationKeys', { id });
-  if (!Array.isArray(keys) || keys.length === 0) return;
-  const { id: keyId } = draw.one<{ readonly id: string }>(keys);
+  const { list: keys } = await manage(caller, tenant, 'listApplicationKeys', { id });
+  if (keys.length === 0) return;
+  const { id: keyId } = draw.one(keys) as { readonly id: string };
   await manage(caller, tenant, 'deleteApplicationKey', { id, keyId });
 }
 

@@ -15,7 +15,6 @@ export interface HistoryLocation {
   open(settings: VaultSettings): Promise<Vault>;
   /** Removes all tokens of a tenant. Absent if the location cannot. */
   reset?(tenantId: string, clock: Clock): Promise<unknown>;
-  /** Reads all rows without the key. */
   read(): Promise<VaultRows>;
   /** Replaces all rows without the key, and counts them. */
   write(rows: VaultRows): Promise<void>;
@@ -26,7 +25,6 @@ export interface HistoryLocation {
 export interface HistoryLocations {
   readonly start: number;
   readonly tenantId: string;
-  /** The API key of the first management application. */
   readonly management: string;
   create(): Promise<HistoryLocation>;
   remove(): Promise<void>;

@@ -15,7 +15,6 @@ export interface VaultRow {
   readonly parts: readonly (readonly [table: string, columns: Columns])[];
 }
 
-/** All records and all audit entries of a vault, as they are stored. */
 export interface VaultRows {
   /** By key, oldest first. */
   readonly records: ReadonlyMap<string, VaultRow>;

@@ -32,24 +32,22 @@ export type Verdict = 'found' | 'sound' | 'missed' | 'false' | 'beyond' | 'uncle
 
 export interface HistoryResult {
   readonly verdicts: readonly Verdict[];
-  /** The number of verdicts before any attack. */
   readonly untampered: number;
   readonly attacks: readonly string[];
   /** The first miss or false alarm: its reason, and the steps before it. */
   readonly wrong?: { readonly is: Verdict; readonly why: string; readonly steps: readonly string[] };
-  /** The number of steps, skipped ones included. */
   readonly length: number;
 }
 
 /** Whether a verdict fails the check, and ends its history. */
-export const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'false';
+const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'false';
 
 function acceptedAs(oracle: Judgement, now: VaultRows): Verdict {
   if (oracle.is !== 'broken') return oracle.is;
   return isBeyondPromise(oracle, now) ? 'beyond' : 'missed';
 }
 
-export interface HistoryOptions {
+interface HistoryOptions {
   readonly seed: number;
   /** The possible numbers of attacks. Default: from none to three. */
   readonly maxAttacks?: readonly number[] | undefined;
@@ -196,7 +194,6 @@ async function runIn(
   return { verdicts, untampered, attacks, length, ...(wrong && { wrong }) };
 }
 
-/** Returns an id of the rows as a UUID. */
 const uuidOf = (text: unknown) =>
   String(text)
     .replace(/^\\x|-/g, '')
@@ -209,7 +206,6 @@ function numberOf(rows: VaultRows, id: unknown): string | undefined {
   return found && String(found.columns['tenant']);
 }
 
-/** Returns a tenant, a token or an application that differs. */
 function targetOf(before: VaultRows, after: VaultRows): Target | undefined {
   for (const { key, text, columns } of after.records.values()) {
     const [kind = ''] = key.split(' ');
@@ -239,10 +235,7 @@ export async function shorten(
   return shortest;
 }
 
-/**
- * Returns whether SECURITY.md documents that `vault doctor` accepts the damage without an anchor and archives. The
- * oracle itself accepts an older state of the whole vault.
- */
+/** Returns whether SECURITY.md documents that doctor accepts the damage without an anchor and archives. */
 function isBeyondPromise({ isUnwitnessed, changes, records }: Judgement, now: VaultRows): boolean {
   // The deletion of a tenant forgets what contradicted its tokens.
   const isForgotten = ({ key }: { readonly key: string }) => {
@@ -271,10 +264,7 @@ async function acceptOne(holder: KeyHolderOptions, id: string): Promise<string> 
   }
 }
 
-/**
- * Accepts every tenant that differs, and compares it again. Resolves to a sentence about the first one that still differs
- * or is closed, or to undefined. Skips a vault with damage that no acceptance mends.
- */
+/** Accepts every tenant that differs. Resolves to a sentence about the first one that then differs or is closed. */
 async function acceptAll(
   holder: KeyHolderOptions,
   times: Times,

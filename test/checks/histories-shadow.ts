@@ -7,21 +7,18 @@ const NONE: Version = 0;
 /** The change of a record, or the removal of all records whose keys have the prefix. */
 type Effect = { readonly key: string; readonly before: Version; readonly after: Version } | { readonly prefix: string };
 
-/** The entries that one call wrote, and its changes. */
 interface Step {
   readonly entries: readonly string[];
   readonly effects: readonly Effect[];
 }
 
 interface WrittenEntry {
-  /** The position in the order of writing. */
   readonly order: number;
-  /** The entry before it when it was written. */
   readonly previous: string | undefined;
   readonly step: Step;
 }
 
-export interface WrongRecord {
+interface WrongRecord {
   readonly key: string;
   readonly is: 'missing' | 'unexpected' | 'other';
 }
@@ -38,7 +35,6 @@ export interface Judgement {
   readonly isUnwitnessed?: boolean;
   /** The records that a call changed or removed although they were not as the entries before had left them. */
   readonly changes: readonly { readonly key: string; readonly is: 'changed' | 'removed' }[];
-  /** The records that differ from the last entries about them. */
   readonly records: readonly WrongRecord[];
 }
 
@@ -89,10 +85,7 @@ export function createShadow(first: VaultRows) {
     return effects;
   }
 
-  /**
-   * Records a call of the product. `resetOf` is the number of a tenant whose tokens it removed. Returns whether it
-   * changed records without an entry.
-   */
+  /** Records a call; `resetOf` is a tenant that it emptied. Returns whether records changed without an entry. */
   function observe(before: VaultRows, after: VaultRows, resetOf?: string): boolean {
     const known = new Set(before.audit.map(({ text }) => text));
     const kept = new Set(after.audit.map(({ text }) => text));

@@ -8,14 +8,12 @@ const execute = promisify(execFile);
 /** An address of the machine besides loopback, as a pod has one. */
 export const POD_IP = '10.244.1.7';
 
-/** The secrets of a running daemon that requests use. */
-export interface Shown {
+interface Shown {
   readonly privateKey: string;
-  /** The code of the console's link. */
   readonly code: string;
 }
 
-export interface HostCase {
+interface HostCase {
   readonly what: string;
   readonly wanted: string;
   readonly ask: (shown: Shown) => Promise<string>;
@@ -64,6 +62,10 @@ const at = (port: number, name: string, address = '127.0.0.1') => ['--resolve', 
 const { daemon, metrics, relay, plain, tls, rewriting, forward } = PORTS;
 const OWN = '127.0.0.1 localhost [::1]'.split(' ');
 
+/** A request with a name that somebody else lets lead to this machine. */
+const rebound = (what: string, wanted: string, port: number, path: string, address?: string) =>
+  byCurl(what, wanted, `http://evil.test:${port}${path}`, ...at(port, 'evil.test', address));
+
 export const HOST_CASES: readonly HostCase[] = [
   ...OWN.map((host) => byCurl(`the daemon itself, ${host}`, '200', `http://${host}:${daemon}/tokens`)),
   ...OWN.map((host) => byCurl(`a published port, ${host}`, '200', `http://${host}:${relay}/tokens`)),
@@ -73,12 +75,7 @@ export const HOST_CASES: readonly HostCase[] = [
   byCurl('a proxy on 80', '200', 'http://vault.test/tokens', ...at(plain, 'vault.test')),
   byCurl('a proxy on 80, by the absolute name', '200', 'http://vault.test./tokens', '--connect-to', '::127.0.0.1:80'),
   byCurl('a proxy that replaces Host', '200', `http://any.test:${rewriting}/tokens`, ...at(rewriting, 'any.test')),
-  byCurl(
-    'a preview under a wildcard',
-    '200',
-    'https://me-8484.example.test/t/../tokens',
-    ...at(tls, 'me-8484.example.test'),
-  ),
+  byCurl('a preview', '200', 'https://me-8484.example.test/t/../tokens', ...at(tls, 'me-8484.example.test')),
   byCurl('the domain of a wildcard', '421', 'https://example.test/tokens', ...at(tls, 'example.test')),
   byCurl('two labels under a wildcard', '421', 'https://a.b.example.test/tokens', ...at(tls, 'a.b.example.test')),
   byCurl('an IP address without --host-name', '421', `http://${POD_IP}:${daemon}/tokens`),
@@ -89,26 +86,14 @@ export const HOST_CASES: readonly HostCase[] = [
     ),
   ),
   byCurl('rebinding to a proxy on 443', '421', 'https://evil.test/tokens', ...at(tls, 'evil.test')),
-  byCurl('rebinding to a pod', '421', `http://evil.test:${daemon}/`, ...at(daemon, 'evil.test', POD_IP)),
-  byCurl(
-    'rebinding to the document of the API',
-    '421',
-    `http://evil.test:${daemon}/openapi.json`,
-    ...at(daemon, 'evil.test'),
-  ),
-  byCurl('rebinding to the console', '421', `http://evil.test:${daemon}/ui/`, ...at(daemon, 'evil.test')),
-  byCurl('rebinding to the dev controls', '421', `http://evil.test:${daemon}/dev/clock`, ...at(daemon, 'evil.test')),
+  rebound('rebinding to a pod', '421', daemon, '/', POD_IP),
+  rebound('rebinding to the document of the API', '421', daemon, '/openapi.json'),
+  rebound('rebinding to the console', '421', daemon, '/ui/'),
+  rebound('rebinding to the dev controls', '421', daemon, '/dev/clock'),
   byCurl('a liveness probe of a pod', '200 {"status":"live"}', `http://${POD_IP}:${daemon}/livez`),
   byCurl('a readiness probe of a pod', '200 {"status":"ready"}', `http://${POD_IP}:${daemon}/readyz`),
-  byCurl(
-    'a probe of HTTP/1.0 without Host',
-    '200 {"status":"live"}',
-    `http://127.0.0.1:${daemon}/livez`,
-    '-0',
-    '-H',
-    'Host:',
-  ),
-  byCurl('a rebound probe', '200 {"status":"ready"}', `http://evil.test:${daemon}/readyz`, ...at(daemon, 'evil.test')),
+  byCurl('a probe without Host', '200 {"status":"live"}', `http://127.0.0.1:${daemon}/livez`, '-0', '-H', 'Host:'),
+  rebound('a rebound probe', '200 {"status":"ready"}', daemon, '/readyz'),
   byCurl('absolute-form', '200', `http://localhost:${daemon}/tokens`, '-x', `http://127.0.0.1:${daemon}`),
   byCurl('absolute-form of any port', '200', 'http://vault.test/tokens', '-x', `http://127.0.0.1:${daemon}`),
   byCurl('absolute-form of a rebound name', '421', 'http://evil.test/tokens', '-x', `http://127.0.0.1:${daemon}`),
@@ -116,11 +101,7 @@ export const HOST_CASES: readonly HostCase[] = [
   byCurl('a forward proxy to another host', '421', 'http://evil.test/tokens', '-x', `http://127.0.0.1:${forward}`),
   byBytes('absolute-form with a foreign Host', '200', 'GET http://localhost/tokens HTTP/1.1\r\nHost: evil.test'),
   byBytes('foreign absolute-form with our Host', '421', 'GET http://evil.test/tokens HTTP/1.1\r\nHost: localhost'),
-  byBytes(
-    'user information that looks like us',
-    '400',
-    'GET http://localhost@evil.test/tokens HTTP/1.1\r\nHost: localhost',
-  ),
+  byBytes('userinfo like us', '400', 'GET http://localhost@evil.test/tokens HTTP/1.1\r\nHost: localhost'),
   byBytes('two Hosts', '400', 'GET /tokens HTTP/1.1\r\nHost: localhost\r\nHost: evil.test'),
   byBytes('two Hosts, ours last', '400', 'GET /tokens HTTP/1.1\r\nHost: evil.test\r\nHost: localhost'),
   byBytes('no Host', '400', 'GET /tokens HTTP/1.1'),
@@ -128,17 +109,11 @@ export const HOST_CASES: readonly HostCase[] = [
   byBytes('a Host that is no host', '400', 'GET /tokens HTTP/1.1\r\nHost: localhost@evil.test'),
   byBytes('a zone of an address', '200', 'GET /tokens HTTP/1.1\r\nHost: [::1%25lo]:1'),
   byCurl('metrics behind another port', '200', `http://localhost:${metrics}/metrics`, '-H', 'Host: localhost:1'),
-  byCurl('rebinding to the metrics', '421', `http://evil.test:${metrics}/metrics`, ...at(metrics, 'evil.test')),
+  rebound('rebinding to the metrics', '421', metrics, '/metrics'),
   asPage('behind a published port', '200', `http://localhost:${relay}`, `http://localhost:${relay}`),
   asPage('behind a proxy with TLS', '200', 'https://vault.test', 'https://vault.test', ...at(tls, 'vault.test')),
   asPage('from a page of another port', '403', `http://localhost:${relay}`, `http://localhost:${plain}`),
   asPage('from a page of the default port', '403', `http://localhost:${relay}`, 'http://localhost'),
   asPage('from another site', '403', `http://localhost:${relay}`, 'http://evil.test'),
-  asPage(
-    'from a rebound page',
-    '421',
-    `http://evil.test:${relay}`,
-    `http://evil.test:${relay}`,
-    ...at(relay, 'evil.test'),
-  ),
+  asPage('by rebinding', '421', `http://evil.test:${relay}`, `http://evil.test:${relay}`, ...at(relay, 'evil.test')),
 ];

@@ -14,10 +14,7 @@ const execute = promisify(execFile);
 const NETWORK = ['--net', ...(process.getuid?.() === 0 ? [] : ['--map-root-user']), 'sh', '-c'];
 const ADDRESSES = `ip link set lo up && ip address add ${POD_IP}/32 dev lo && exec "$@"`;
 
-/**
- * Sends the requests of proxies, tunnels, containers, probes, browsers and attackers to the product at `bin`. Rejects
- * with a `CheckFailure` for an answer that is not the wanted one.
- */
+/** Sends the requests of proxies, tunnels, probes and attackers. Rejects with a `CheckFailure` for a wrong answer. */
 async function attack(bin: string, browser: 'browser' | 'none'): Promise<Figures> {
   const script = path.join(import.meta.dirname, 'hosts-network.ts');
   const words = [...NETWORK, ADDRESSES, 'sh', process.execPath, script, bin, browser];

@@ -20,7 +20,6 @@ export interface Traced {
   /** The paths whose calls are counted and may fail. Other calls are ignored. */
   readonly paths: readonly string[];
   readonly apiKey: string;
-  /** The output file of strace. */
   readonly log: string;
 }
 

@@ -14,7 +14,6 @@ import { makeVaultFile, type OpenOptions, readTokens, type VaultFile, withVault 
 
 const COMMITS = builtText('{this.#statements.commit().run()}');
 
-/** The commands to run on the vault of `makeIoFaultVault`. */
 const COMMANDS = {
   commit: ['tokens', 'create', '--type', 'token', '--id', 'fresh', '--data', '{"new":1}', '--field', 'id'],
   rotation: ['keys', 'rotate', '--indexes', '--master', '--yes'],
@@ -70,10 +69,7 @@ function place(vault: IoFaultVault, name: CommandName, folder: string, bin: stri
   return { file, traced: { command, paths: [folder, ...beside], apiKey: vault.everything, log: `${folder}.strace` } };
 }
 
-/**
- * Returns what is wrong after the command ended. Returns undefined when the command did everything, or did nothing and
- * reported why.
- */
+/** Returns what is wrong afterwards: the command must have done everything, or nothing and said why. */
 async function judge(vault: IoFaultVault, { file }: Place, after: string, { exit, stderr }: Ended) {
   const defined = EXITS.has(exit) && stderr.startsWith('vault: ') && !stderr.includes('unexpected error');
   if (exit !== 0 && !defined) return `ends with ${exit}: ${stderr.slice(0, 300)}`;
@@ -89,7 +85,6 @@ async function judge(vault: IoFaultVault, { file }: Place, after: string, { exit
 interface Options extends CheckOptions {
   readonly names: readonly CommandName[];
   readonly bin?: string;
-  /** Fails only calls with this name. */
   readonly only?: string;
 }
 

@@ -4,7 +4,6 @@ const MAX_WAIT_MS = 20_000;
 /** The number of connections that are opened at a time. A larger burst would measure the machine's connection queue. */
 const WIDTH = 200;
 
-/** Connections that stay open after one answered request. */
 export function createKeepAlives(url: string) {
   const { hostname, port, host } = new URL(url);
   const request = `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`;

@@ -8,7 +8,6 @@ interface Before {
 }
 
 export interface KillCase {
-  /** The words of the command in a test's name. */
   readonly what: string;
   /** Whether `.ci/run` kills it at 100 steps rather than at 10. */
   readonly isLong?: true;
@@ -16,7 +15,6 @@ export interface KillCase {
   /** The share of a whole run's steps over which the kills are spread. */
   readonly span: number;
   readonly words: (round: number) => readonly string[];
-  /** Checks the state after each kill. */
   readonly check: (vault: SteppedVault, before: Before) => Promise<unknown>;
   /** Checks the state after the last kill and one run without a kill. */
   readonly last: (vault: SteppedVault, before: Before) => Promise<unknown>;
@@ -24,7 +22,7 @@ export interface KillCase {
 
 const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
 const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
-const PRUNED_TOKENS = 3 * TOKENS;
+const PRUNED_TOKENS = 2 * TOKENS;
 const PRUNE = ['audit', 'prune', '--yes', '--before', '1ms', '--archive'] as const;
 
 async function checkPruned(vault: SteppedVault, { links }: Before): Promise<void> {

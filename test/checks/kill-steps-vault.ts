@@ -3,16 +3,15 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { archiveFile } from '../../src/cli/files/archive-file.ts';
-import type { Call, Reply } from '../../src/contract/call.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
-import { openFileVault } from '../../src/vault/vault.ts';
-import { type Command, cleanEnvironment, initVault, runInShared } from '../scripts/run-script.ts';
+import { type Command, cleanEnvironment, runInShared } from '../scripts/run-script.ts';
 import { CheckFailure } from './check.ts';
 import { VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { inParallel } from './perform.ts';
+import { makeVaultFile, withVault } from './vault-file.ts';
 
 const STEPPER = new URL('kill-at-step.mjs', import.meta.url).href;
 
@@ -29,44 +28,18 @@ export function demand(what: string, found: unknown, expected: unknown): void {
 
 export type SteppedVault = Awaited<ReturnType<typeof createSteppedVault>>;
 
-/**
- * Creates a vault in a folder of its own, whose commands are killed, with an application that reveals, creates, changes
- * and deletes tokens.
- */
+/** Creates a vault in its own folder, whose commands are killed. */
 export async function createSteppedVault() {
   const folder = makeMemoryFolder();
   const cwd = folder.path;
   const inside = (name: string) => path.join(cwd, name);
   const names = () => readdirSync(cwd);
   const read = (name: string) => readFileSync(inside(name), 'utf8');
-  const { key: management } = await initVault(cwd, 'vault');
-  const base = { VAULT_CONFIG_DIR: inside('config'), VAULT_FILE: 'vault.db', VAULT_KEY_FILE: 'vault.db.key' };
-  const rule = 'container=/ transform=reveal permissions=token:create,token:read,token:update,token:delete';
-  const made = await runInShared(`apps create --name a --type private --rule '${rule}' --field key`, {
-    cwd,
-    env: { ...base, VAULT_API_KEY: management },
-  });
-  const env = { ...base, VAULT_API_KEY: made.stdout.trim() };
-  const opening = () => ({
-    file: inside('vault.db'),
-    credential: { kind: 'key_file', key: new Uint8Array(readFileSync(inside('vault.db.key'))) } as const,
-  });
+  const vault = await makeVaultFile(cwd);
+  const { file, credential, everything } = vault;
+  const paths = { VAULT_CONFIG_DIR: inside('config'), VAULT_FILE: 'vault.db', VAULT_KEY_FILE: 'vault.db.key' };
+  const env = { ...paths, VAULT_API_KEY: everything };
   const archives = () => names().filter((name) => /^old-\d+$/.test(name));
-
-  async function onFile(calls: readonly Pick<Call, 'operation' | 'query' | 'bodyText'>[]): Promise<readonly Reply[]> {
-    const vault = await openFileVault(opening());
-    const around = { apiKey: env.VAULT_API_KEY, mediaType: 'application/json', params: {} };
-    const replies: Reply[] = [];
-    try {
-      await inParallel(calls.length, 64, async (at) => {
-        const call = calls[at];
-        if (call) replies[at] = await vault.dispatch({ ...around, ...call });
-      });
-    } finally {
-      await vault.close();
-    }
-    return replies;
-  }
 
   return {
     inside,
@@ -93,21 +66,22 @@ export async function createSteppedVault() {
       if (signal === null) demand(`the exit code of ${words.join(' ')}`, code, 0);
       return signal;
     },
-    async create(ids: readonly string[]): Promise<void> {
-      const bodies = ids.map((id, at) => ({ id, type: 'token', data: { at, filling: 'x'.repeat(200) } }));
-      const calls = bodies.map(
-        (body) => ({ operation: 'createToken', query: [], bodyText: JSON.stringify(body) }) as const,
-      );
-      for (const { status } of await onFile(calls)) demand('the status of a new token', status, 201);
-    },
-    async total(): Promise<number> {
-      const [page] = await onFile([{ operation: 'listTokens', query: [['size', '1']] }]);
-      return JSON.parse(page?.bodyText ?? '').pagination.total_items;
-    },
+    create: (ids: readonly string[]): Promise<void> =>
+      withVault(vault, (perform) =>
+        inParallel(ids.length, 64, async (at) => {
+          const body = { id: ids[at], type: 'token', data: { at, filling: 'x'.repeat(200) } };
+          demand('the status of a new token', (await perform(everything, 'createToken', { body })).status, 201);
+        }),
+      ),
+    total: (): Promise<number> =>
+      withVault(vault, async (perform) => {
+        const { body } = await perform(everything, 'listTokens', { query: 'size=1' });
+        return (body['pagination'] as { readonly total_items: number }).total_items;
+      }),
     /** Returns the rows of the audit, by their links: those in the file, and those in archives. */
     async auditLinks(): Promise<ReadonlySet<string>> {
       const links = new Set<string>();
-      const { store } = await openVaultFile(inside('vault.db'));
+      const { store } = await openVaultFile(file);
       for (const { link } of await store.readAudit(0, 100_000)) {
         links.add(Buffer.from(link).toString('base64'));
       }
@@ -119,14 +93,14 @@ export async function createSteppedVault() {
     },
     /** Demands a sound audit, sound archives, and this number of sound tokens. */
     async checkRecords(tokens: number): Promise<void> {
-      const admin = await openVaultAdmin(opening());
+      const admin = await openVaultAdmin({ file, credential });
       for (const name of archives()) {
         const { ok } = await admin.verifyArchive(archiveFile('--archive', inside(name)));
         demand(`the archive ${name} is sound`, ok, true);
       }
       demand('the audit is sound', (await admin.verifyAudit()).ok, true);
       await admin.close();
-      const { ok, checked } = await checkVaultFile(opening());
+      const { ok, checked } = await checkVaultFile({ file, credential });
       demand('the records of the file', { ok, tokens: checked.tokens }, { ok: true, tokens });
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),

@@ -2,13 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { createExpectedState, type ExpectedState } from './expected-state.ts';
-import { verifyTokens, writeTokens } from './kill-writer.ts';
+import { createExpectedState, type ExpectedState, verifyTokens, writeTokens } from './kill-writer.ts';
 import { percentile, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const WRITERS = 8;
-/** The share of writes that create a batch of tokens. */
 const BATCHES = 0.05;
 const CYCLES = { quick: 8, full: 200 } as const;
 const MAX_CYCLES = 600;
@@ -39,7 +37,6 @@ interface KillOptions {
   readonly seed: number;
   readonly cycles: number;
   readonly leastAcknowledged: number;
-  /** Used by the control: counts writes as acknowledged when they are sent. */
   readonly trusting?: boolean;
 }
 

@@ -1,9 +1,11 @@
 import { dirname } from 'node:path';
-import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
+import { directClient } from '../../src/client/direct.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { type PerformParts, paramsOf } from './perform.ts';
+import { createCaller, type PerformParts } from './perform.ts';
 import { type Act, type ActingKeys, onApplication, privateApplication, TOKENS } from './put-back.ts';
+import { codeOf } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
 import { withVault } from './vault-file.ts';
 
@@ -91,11 +93,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
 
 type Laundered = ActingKeys & Pick<TamperVault, 'locations' | 'name' | 'credential'>;
 
-/**
- * Restores older rows before each call. A call with a record of authority must then fail with `integrity_failure`; a
- * call on a token succeeds, and its entry contradicts the audit for ever. After all calls, `vault doctor` must still
- * report the rows. Resolves to the violations.
- */
+/** Restores older rows before each call. Authority is then refused, and doctor still reports the rows. */
 export async function launder(
   vault: Laundered,
   { act, tables, calls, finding }: Laundering,
@@ -136,22 +134,12 @@ export async function launder(
 }
 
 async function ordinaryCall(
-  { dispatch }: Pick<Vault, 'dispatch'>,
+  opened: Vault,
   keys: ActingKeys,
   application: { readonly id: string; readonly keyId: string },
-  [key, operation, { id = /Application(Key)?$/.test(operation) ? application.id : undefined, body }]: Ordinary,
+  [key, operation, parts]: Ordinary,
 ): Promise<string> {
-  const mediaType = operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json';
-  const reply = await dispatch({
-    operation,
-    apiKey: keys[key],
-    params: paramsOf(OPERATIONS[operation], { id, key_id: application.keyId }),
-    query: [],
-    ...(body && { bodyText: JSON.stringify(body), mediaType }),
-  });
-  return reply.status < 400
-    ? String(reply.status)
-    : (String(JSON.parse(reply.bodyText ?? '{}').type)
-        .split(/[/:]/)
-        .at(-1) ?? '');
+  const perform = createCaller(() => directClient(opened), [500]);
+  const reply = await perform(keys[key], operation, { ...application, ...parts });
+  return reply.status < 400 ? String(reply.status) : codeOf(reply);
 }

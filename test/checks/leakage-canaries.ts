@@ -6,13 +6,12 @@
 export type CanaryKind = 'data' | 'key' | 'sealed' | 'clear';
 
 /** A unique text. Finding it anywhere means a leak. */
-export interface Canary {
+interface Canary {
   readonly name: string;
   readonly kind: CanaryKind;
   readonly value: string | Uint8Array;
 }
 
-/** An encoding of a canary to search for. */
 export interface Needle {
   readonly canary: string;
   readonly kind: CanaryKind;

@@ -2,18 +2,17 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Needle } from './leakage-canaries.ts';
 
-export interface ScanRequest {
+interface ScanRequest {
   readonly paths: readonly string[];
   readonly needles: readonly Needle[];
 }
 
 /** Asks the scanner to record every process whose environment contains `marker`, until `stop`. */
-export interface WatchRequest {
+interface WatchRequest {
   readonly marker: string;
 }
 
 export interface Hit {
-  /** A file path, or `/proc/PID`. */
   readonly where: string;
   readonly canary: string;
   readonly encoding: string;
@@ -40,17 +39,24 @@ function filesBelow(path: string): readonly string[] {
   return found.isDirectory() ? readdirSync(path).flatMap((name) => filesBelow(join(path, name))) : [];
 }
 
+const START_BYTES = 4;
+const NOTHING: readonly Needle[] = [];
+
+/** Looks for the first bytes of all needles at each position: one pass for each needle takes ten times as long. */
 function scan({ paths, needles }: ScanRequest): ScanResult {
   const hits: Hit[] = [];
+  const byStart = Map.groupBy(needles, ({ bytes }) => Buffer.from(bytes).readUInt32BE());
   let bytes = 0;
   const files = paths.flatMap(filesBelow);
   for (const where of files) {
     const content = readFileSync(where);
+    const found = new Set<Needle>();
     bytes += content.length;
-    for (const needle of needles) {
-      if (content.includes(Buffer.from(needle.bytes)))
-        hits.push({ where, canary: needle.canary, encoding: needle.encoding });
+    for (let at = 0; at + START_BYTES <= content.length; at++) {
+      for (const needle of byStart.get(content.readUInt32BE(at)) ?? NOTHING)
+        if (content.subarray(at, at + needle.bytes.length).equals(needle.bytes)) found.add(needle);
     }
+    hits.push(...[...found].map(({ canary, encoding }) => ({ where, canary, encoding })));
   }
   return { hits, bytes, files: files.length };
 }

@@ -13,7 +13,6 @@ export const SHOWS = {
   /** Output for a reader whose transform is mask or redact. */
   masked: ['sealed', 'clear'],
   revealed: ['sealed', 'clear', 'data'],
-  /** Output for the creator of a key. */
   key: ['sealed', 'clear', 'key'],
 } as const satisfies Record<string, readonly CanaryKind[]>;
 
@@ -27,17 +26,13 @@ interface RunOptions {
 
 export type Workspace = ReturnType<typeof makeWorkspace>;
 
-/**
- * Makes the folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not
- * search the command input in `given/`.
- */
+/** Makes the folders of one run: the check searches all but `given/`, the input of commands. */
 export function makeWorkspace() {
   const folder = makeFolder();
   const inside = (name: string) => join(folder.path, name);
   const streams = ['stderr', ...Object.keys(SHOWS)].map((stream) => `written/${stream}`);
   for (const name of ['vault', 'tmp', 'given', ...streams]) mkdirSync(inside(name), { mode: 0o700, recursive: true });
   const file = inside('vault/vault.db');
-  /** The arguments of each command and daemon, by process id. */
   const ran = new Map<number, readonly string[]>();
   const children = new Set<ChildProcess>();
   /** Returns the folder for standard output that may show `stream`, or for standard error. */
@@ -114,7 +109,6 @@ export function makeWorkspace() {
 
 export type Scanner = ReturnType<typeof startScanner>;
 
-/** Starts a separate process that searches for canaries. */
 export function startScanner() {
   const script = join(import.meta.dirname, 'leakage-scanner.ts');
   const child = fork(script, ['scan'], {

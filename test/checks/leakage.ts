@@ -4,8 +4,7 @@ import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { type Canaries, createCanaries, encodings, type Needle, needlesOf } from './leakage-canaries.ts';
-import { useLocalCommands, useOperations } from './leakage-commands.ts';
-import { sendRefused } from './leakage-requests.ts';
+import { sendRefused, useLocalCommands, useOperations } from './leakage-commands.ts';
 import type { Hit } from './leakage-scanner.ts';
 import {
   describeHits,
@@ -21,17 +20,13 @@ import { readColumn } from './tamper-file.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
 const MAX_CLEANING_MS = 10_000;
-/** The bytes of a piece of a sealed value. */
 const PIECE = 24;
 const EXPECTED_STATUSES = [400, 401, 403, 404, 405, 409, 413, 414, 415, 421, 429, 431];
 const ENDS = ['', '-wal', '-shm', '-journal'];
 
 const filesOf = (file: string) => ENDS.map((end) => file + end);
 
-/**
- * Runs the whole life of a vault and searches it for canaries. Resolves to the figures of the search. Rejects at the
- * first canary found.
- */
+/** Searches the whole life of a vault for canaries. Rejects at the first one found. */
 async function live(random: () => number, scanner: Scanner, quick: boolean): Promise<Figures> {
   using workspace = makeWorkspace();
   const canaries = createCanaries(random);
@@ -117,10 +112,7 @@ async function makeVault(workspace: Workspace, canaries: Canaries) {
   return { managementFile, everythingFile, management: management ?? '', everything: everything ?? '' };
 }
 
-/**
- * Reads the sealed bytes of some tokens from a copy of the file. Cuts them into pieces, because SQLite may spread a
- * value over several pages. Opening the copy is safe because no vault uses it.
- */
+/** Reads the sealed bytes of some tokens from a copy, in pieces, as SQLite may spread a value over pages. */
 async function sealedPieces(copy: string, ids: readonly string[]): Promise<readonly Needle[]> {
   const of = `FROM token WHERE id IN (${ids.map(() => '?').join(', ')})`;
   const columns = await readColumn(copy, `SELECT presented ${of} UNION ALL SELECT full ${of}`, ...ids, ...ids);

@@ -40,10 +40,7 @@ server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 setTimeout(() => process.exit(), 20000);
 `;
 
-/**
- * Calls `ask` at fixed intervals without waiting for answers, so that every call during a stall is slow. Resolves to
- * the durations in milliseconds.
- */
+/** Calls `ask` at fixed intervals, so that every call in a stall is slow. Resolves to milliseconds. */
 async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise<number[]> {
   const took: number[] = [];
   const asked: Promise<void>[] = [];
@@ -57,7 +54,6 @@ async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise
   return took;
 }
 
-/** Runs `work` while another process holds the write lock. */
 async function whileLocked<T>(file: string, work: (held: () => boolean) => Promise<T>): Promise<T> {
   using holder = await startScript(LOCK_HOLDER, file, String(LOCKED_MS));
   let held = true;

@@ -8,13 +8,12 @@ export interface ModelRule {
   readonly permissions: readonly string[];
 }
 
-export interface ModelCondition {
+interface ModelCondition {
   readonly attribute: string;
   readonly operator: string;
   readonly value: string;
 }
 
-/** An API key of an application. */
 export interface ModelKey {
   /** Absent until a reply has shown it. */
   id?: string | undefined;
@@ -23,7 +22,6 @@ export interface ModelKey {
   readonly created_by: string;
   readonly created_at: number;
   readonly expires_at?: number | undefined;
-  /** The last day on which it was used. */
   used?: string | undefined;
 }
 
@@ -49,8 +47,8 @@ export interface ModelApplication {
 }
 
 /** A token, as far as rules depend on it. */
-export type Reached = { readonly id: string; readonly containers: readonly string[] };
-export type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
+type Reached = { readonly id: string; readonly containers: readonly string[] };
+type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
 
 const STRENGTH: readonly string[] = ['redact', 'mask', 'reveal'];
 const weaker = (a: string, b: string) => (STRENGTH.indexOf(a) <= STRENGTH.indexOf(b) ? a : b);
@@ -66,9 +64,7 @@ export function holdsAnywhere(application: Power, permission: string | undefined
   return own && (parent?.type !== 'private' || holdsAnywhere(parent, permission));
 }
 
-/**
- * Returns the transform that governs a token, or undefined when the application lacks the permission (decisions §6).
- */
+/** Returns the transform that governs a token, or undefined without the permission (decisions §6). */
 export function transformFor(application: Power, permission: string, token: Reached): string | undefined {
   let transform: string | undefined;
   for (const rule of [...application.rules].sort((a, b) => a.priority - b.priority)) {
@@ -145,7 +141,6 @@ export function applicationFlaws(
   return flaws;
 }
 
-/** Returns the paths of the members that no type allows. */
 export function typelessFlaws({
   permissions,
   rules,

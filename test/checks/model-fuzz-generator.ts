@@ -1,14 +1,23 @@
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { ALLOWED, holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
-import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
-import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
-import { ENDS } from './model-fuzz-keys.ts';
+import { ENDS } from './model-fuzz-applications.ts';
+import {
+  applicationFlaw,
+  type Draw,
+  IDS,
+  listFlaw,
+  newTokenBody,
+  patchFlaw,
+  rulesFor,
+  tenantFlaw,
+  tokenFlaw,
+  transportFlaws,
+} from './model-fuzz-bodies.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { METADATA_KEYS, randomQuery, TEXTS } from './random-query.ts';
 
-/** The relative frequency of each operation. */
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['createToken', 26],
   ['getToken', 14],
@@ -48,10 +57,9 @@ const APPLICATION_KINDS = Object.keys(APPLICATION_TYPES);
 const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
 
 /** The state that a command can refer to, and the time. */
-export interface Circumstances {
+interface Circumstances {
   readonly model: Model;
   readonly now: number;
-  /** Keys that were valid once. */
   readonly deadKeys: readonly string[];
 }
 
@@ -381,18 +389,4 @@ function withText(
   if (flaw !== undefined || draw.chance(0.97))
     return { ...shown, mediaType: draw.chance(0.1) ? `${mediaType}; charset=utf-8` : mediaType };
   return { ...shown, ...draw.one(transportFlaws(patch, shown.bodyText)) };
-}
-
-function transportFlaws(patch: boolean, text: string): readonly Pick<Command, 'mediaType' | 'bodyText' | 'flaw'>[] {
-  const mediaType = patch ? 'application/merge-patch+json' : 'application/json';
-  const unsupported: Flaw = { status: 415, code: 'unsupported_media_type' };
-  const malformed: Flaw = { status: 400, code: 'malformed_json' };
-  return [
-    { mediaType: patch ? 'application/json' : 'text/plain', bodyText: text, flaw: unsupported },
-    { mediaType: undefined, bodyText: text, flaw: unsupported },
-    { mediaType, bodyText: text.slice(0, -1), flaw: malformed },
-    { mediaType, bodyText: '', flaw: malformed },
-    { mediaType, bodyText: `${text} x`, flaw: malformed },
-    { mediaType, bodyText: `"${'x'.repeat(2 ** 20)}"`, flaw: { status: 413, code: 'body_too_large' } },
-  ];
 }

@@ -2,7 +2,6 @@ import { OPERATIONS, type Operation, type OperationId } from '../../src/contract
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { ALLOWED, holdsAnywhere } from './model-fuzz-access.ts';
 import * as applications from './model-fuzz-applications.ts';
-import { KEY_STEPS, use } from './model-fuzz-keys.ts';
 import {
   type Command,
   type Expected,
@@ -32,7 +31,6 @@ function findCaller(model: Model, key: string | undefined, now: number) {
 const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
   ...tokens.STEPS,
   ...applications.STEPS,
-  ...KEY_STEPS,
   getTenant: ({ tenant }) => ({ status: 200, body: showTenant(tenant) }),
   updateTenant,
   deleteTenant: ({ tenant, model }) => {
@@ -45,14 +43,12 @@ const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
   listLogs: ({ tenant, model, actual }) => ({ status: 200, body: isOwnLog(actual, tenant, model) ? actual : {} }),
 };
 
-/**
- * Answers a command and updates the state. Checks authentication first, then the permission, the call and the state.
- */
+/** Answers a command and updates the state: first the key, then the permission, the call and the state. */
 export function answer(model: Model, command: Command, now: number, actual: PlainObject): Expected {
   const found = findCaller(model, command.apiKey, now);
   if (!found) return problem(401, 'unauthenticated');
   const { tenant, caller, callerKey } = found;
-  use(callerKey, now);
+  applications.use(callerKey, now);
   const minting = command.operation === 'createApplication' && caller.can_create_expiring_applications === true;
   const { permission }: Operation = OPERATIONS[command.operation];
   if (!minting && !holdsAnywhere(caller, permission)) return problem(403, 'permission_missing');
@@ -111,7 +107,6 @@ function showTenant(tenant: ModelTenant): PlainObject {
     : { ...created, modified_by, modified_at: iso(modified_at) };
 }
 
-/** Counts the active tokens of the last calendar months. */
 function activity({ tenant, now, command }: Step): Expected {
   const count = Number(command.query.find(([name]) => name === 'months')?.[1] ?? 12);
   const [year, month] = [new Date(now).getUTCFullYear(), new Date(now).getUTCMonth()];

@@ -1,4 +1,6 @@
+import type { Application } from '../../src/contract/application.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
+import type { Tenant } from '../../src/contract/tenant.ts';
 import type { ModelApplication, ModelKey } from './model-fuzz-access.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
@@ -17,7 +19,6 @@ export interface Command {
   readonly query: readonly (readonly [string, string])[];
   readonly mediaType?: string | undefined;
   readonly bodyText?: string;
-  /** The value of `bodyText`, if it is JSON. */
   readonly body?: PlainObject;
   readonly flaw?: Flaw | undefined;
 }
@@ -96,6 +97,46 @@ export interface Model {
   readonly includedActiveTokens: number;
 }
 
+/** A tenant of the vaults under test, and its first application. */
+export interface CreatedTenant {
+  readonly tenant: Tenant;
+  readonly application: Application;
+}
+
+const INCLUDED_ACTIVE_TOKENS = 1_000;
+
+export function createModel(created: readonly CreatedTenant[], now: number, ignores?: Ignored): Model {
+  const tenants = created.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
+    const tenant: ModelTenant = {
+      ...{ id, owner_id, name, created_at: now, settings: {} },
+      applications: new Map(),
+      tokens: new Map(),
+      takenIds: new Set(),
+      lastCreated: new Map(),
+      active: new Set(),
+      fingerprints: new Map(),
+    };
+    addApplication(tenant, application, now);
+    return [id, tenant];
+  });
+  return { tenants: new Map(tenants), ignores, includedActiveTokens: INCLUDED_ACTIVE_TOKENS };
+}
+
+/** Adds a management application that no call created. */
+export function addApplication(
+  tenant: ModelTenant,
+  { id, name, key = '', permissions }: Application,
+  now: number,
+): void {
+  tenant.applications.set(id, {
+    ...{ id, name, permissions, rules: [], tenant_id: tenant.id, type: 'management' },
+    created_by: tenant.owner_id,
+    created_at: now,
+    keys: [{ key, version: 1, created_by: tenant.owner_id, created_at: now }],
+    keyVersion: 1,
+  });
+}
+
 export const problem = (status: number, code: string, paths?: readonly string[]): Expected => ({
   status,
   code,
@@ -112,10 +153,7 @@ export const monthOf = (instant: number) => new Date(instant).toISOString().slic
 /** A placeholder for a fingerprint that no reply has shown yet. Any value matches it. */
 export const UNSEEN = 'unseen';
 
-/**
- * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other
- * value has (§2.1, decisions §7).
- */
+/** Returns the one fingerprint of a value of a type in a tenant (§2.1, decisions §7). */
 export function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
   const name = `${type}\n${printed}`;
   const known = tenant.fingerprints.get(name);

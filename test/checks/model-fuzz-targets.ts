@@ -1,10 +1,8 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import type { Application } from '../../src/contract/application.ts';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
-import type { Tenant } from '../../src/contract/tenant.ts';
 import type { Random, Store } from '../../src/core/ports.ts';
 import { createKeyring, unlockKeyring } from '../../src/keyring/master-key.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
@@ -12,26 +10,20 @@ import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { composeVault, type Vault, writeFirstRecords } from '../../src/vault/vault.ts';
 import { type SteppingClock, seededRandom } from '../fixed-world.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
+import type { CreatedTenant } from './model-fuzz-state.ts';
 import { type OpenStores, startDaemons } from './start-daemons.ts';
-
-export interface CreatedTenant {
-  readonly tenant: Tenant;
-  readonly application: Application;
-}
 
 export type Targets = Awaited<ReturnType<typeof openTargets>>;
 
 const KEY = new Uint8Array(32).fill(7);
 const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
 
-export interface TargetOptions {
+interface TargetOptions {
   readonly folder: string;
   readonly seed: string;
   readonly clock: SteppingClock;
   readonly tenants: number;
-  /** Chooses the daemon of each call. */
   readonly draw: Draw;
-  /** Opens the store of each daemon. Default: one daemon on a copy of the file. */
   readonly openStores?: OpenStores | undefined;
 }
 
@@ -44,10 +36,7 @@ const NEED_ACTIVITY: readonly OperationId[] = [
   'getApplicationKey',
 ];
 
-/**
- * Opens two copies of a vault with the same clock and random numbers. One or more daemons serve one copy; the other copy
- * is opened directly.
- */
+/** Opens two copies of a vault with one clock and equal random numbers: for daemons, and directly. */
 export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions) {
   let created: readonly CreatedTenant[] = [];
   /** The tenant whose key `writeActivity` uses. No step changes it. */
@@ -110,10 +99,16 @@ export async function openTargets({ folder, seed, clock, tenants, draw, openStor
 
   return {
     tenants: created,
-    /** Sends the call to a random daemon and to the other copy. Resolves to both replies. */
     call: async (call: Call): Promise<readonly [daemon: Reply, direct: Reply]> => {
       if (NEED_ACTIVITY.includes(call.operation)) await writeActivity();
       return Promise.all([daemons.call(call), callDirect(call)]);
+    },
+    callEach: async (call: Call): Promise<readonly Reply[]> =>
+      Promise.all([...daemons.callEach(call), callDirect(call)]),
+    /** Sends the call to the other copy alone. Resolves to its reply, twice. */
+    callDirect: async (call: Call): Promise<readonly [daemon: Reply, direct: Reply]> => {
+      const reply = await callDirect(call);
+      return [reply, reply];
     },
     both: async <T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]> => {
       await writeActivity();

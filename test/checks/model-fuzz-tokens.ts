@@ -202,10 +202,7 @@ function filteredBy(query: Command['query']): Filter {
     [...wanted].every(([key, value]) => isSameText(token.metadata?.[key], value));
 }
 
-/**
- * Returns a filter for the tokens that match the query and that the caller may search. test/unit/search-query.test.ts
- * compares the parser with the meaning of random queries.
- */
+/** Returns a filter for the tokens that match the query, whose parser has tests of its own. */
 function searchedBy({ command, caller, model }: Step): Filter {
   const query = parseQuery(String(command.body?.['query']));
   return (token) =>

@@ -84,7 +84,6 @@ export function mergePatch(target: Plain | undefined, patch: Plain): Plain {
   return merged;
 }
 
-/** Returns the part of a patch that differs from the form that the caller reads. */
 export function changedPart(patch: Plain, shown: Plain | undefined): Plain | undefined {
   if (isDeepStrictEqual(patch, shown)) return undefined;
   if (!isObject(patch) || !isObject(shown)) return patch;

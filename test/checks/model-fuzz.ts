@@ -3,43 +3,54 @@ import type { Call, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { type SteppingClock, steppingClock } from '../fixed-world.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures, mustAllFail } from './check.ts';
-import { makeFolder } from './folder.ts';
+import { makeMemoryFolder } from './folder.ts';
 import { createDraw, type Draw } from './model-fuzz-bodies.ts';
 import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
-import { addApplication, createModel } from './model-fuzz-start.ts';
-import { type Command, type Expected, type Ignored, iso, type Model, UNSEEN } from './model-fuzz-state.ts';
+import {
+  addApplication,
+  type Command,
+  createModel,
+  type Expected,
+  type Ignored,
+  iso,
+  type Model,
+  UNSEEN,
+} from './model-fuzz-state.ts';
 import { openTargets, type Targets } from './model-fuzz-targets.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
-import { replyFlaws } from './reply-flaws.ts';
+import { replyFlaws } from './perform.ts';
 import type { OpenStores } from './start-daemons.ts';
 
 /** Steps before the vaults are replaced. This keeps the state small and failures quick to reproduce. */
 const STEPS_A_VAULT = 1_000;
-/** Pairs of vaults that run in parallel, because they mostly wait for the disk. */
+/** Pairs of vaults that run in parallel, because they also wait. */
 const PAIRS = 4;
 const TENANTS = 4;
 
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly seed: number;
   readonly steps: number;
-  /** Makes the model wrong, for the control. */
   readonly ignores?: Ignored;
-  /** Changes the replies of the file target, for another control. */
-  readonly tamper?: (reply: Reply) => Reply;
+  readonly tamper?: Compared['tamper'];
   /** Opens the stores of the daemons. Default: one daemon on a file. */
   readonly openStores?: OpenStores;
 }
 
+interface Counted extends FuzzOptions {
+  readonly count: (name: string) => void;
+  /** Whether another pair of vaults has found a difference. */
+  readonly isOver: () => boolean;
+}
+
 interface Difference {
-  /** The number of the pair of vaults, from 0. */
   readonly part: number;
   readonly step: number;
   readonly what: string;
   readonly command: Command;
 }
 
-export interface FuzzResult {
+interface FuzzResult {
   readonly figures: Figures;
   readonly differences: readonly Difference[];
 }
@@ -55,7 +66,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
   async function walkPairs(): Promise<void> {
     while (part * stepsAVault < options.steps && differences.length === 0) {
       const steps = Math.min(stepsAVault, options.steps - part * stepsAVault);
-      const found = await fuzzVault(options, part++, steps, count);
+      const found = await fuzzVault({ ...options, count, isOver: () => differences.length > 0 }, part++, steps);
       if (found) differences.push(found);
       done += found ? found.step : steps;
     }
@@ -68,18 +79,13 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
 
 const byName = ([a]: readonly [string, number], [b]: readonly [string, number]) => (a < b ? -1 : 1);
 
-async function fuzzVault(
-  options: FuzzOptions,
-  part: number,
-  steps: number,
-  count: (name: string) => void,
-): Promise<Difference | undefined> {
-  using folder = makeFolder();
+async function fuzzVault(options: Counted, part: number, steps: number): Promise<Difference | undefined> {
+  using folder = makeMemoryFolder();
   const clock = steppingClock();
   const draw = createDraw(options.seed * 1_000_003 + part);
   const seed = `${options.seed}/${part}`;
-  const { openStores } = options;
   const daemonDraw = createDraw(options.seed * 1_000_033 + part);
+  const { openStores } = options;
   const targets = await openTargets({
     folder: folder.path,
     seed,
@@ -90,46 +96,60 @@ async function fuzzVault(
   });
   try {
     const model = createModel(targets.tenants, clock.now(), options.ignores);
-    const found = await walk({ ...options, model, targets, clock, draw, steps, count });
+    const found = await walk({ ...options, model, targets, clock, draw, steps });
     return found && { part, ...found };
   } finally {
     await targets.close();
   }
 }
 
-interface Walk extends FuzzOptions {
+/** What answers a command: the vaults under test, and the model. */
+interface Compared {
   readonly model: Model;
   readonly targets: Targets;
   readonly clock: SteppingClock;
-  readonly draw: Draw;
-  readonly count: (name: string) => void;
+  /** Changes the replies of the file target, for a control. */
+  readonly tamper?: ((reply: Reply) => Reply) | undefined;
 }
 
-async function walk({
-  model,
-  targets,
-  clock,
-  draw,
-  count,
-  steps,
-  tamper,
-}: Walk): Promise<Omit<Difference, 'part'> | undefined> {
+interface CompareOptions {
+  readonly isDirect?: boolean;
+  /** Changes what the model demands, for a control. */
+  readonly change?: (expected: Expected) => Expected;
+}
+
+/** Sends a command to both targets. `what` is how a reply differs from the other one or from the model. */
+export async function compare(
+  { model, targets, clock, tamper = (reply) => reply }: Compared,
+  command: Command,
+  step: number,
+  { isDirect = false, change = (expected) => expected }: CompareOptions = {},
+) {
+  const call = callOf(command, step);
+  const [daemon, untouched] = await (isDirect ? targets.callDirect(call) : targets.call(call));
+  const reply = tamper(untouched);
+  const actual = (reply.bodyText ? JSON.parse(reply.bodyText) : {}) as PlainObject;
+  const expected = change(answer(model, command, clock.now(), actual));
+  const what =
+    targetsDiffer(command, daemon, reply) ?? replyFlaws(call, reply)[0] ?? modelDiffers(expected, reply, actual);
+  return { daemon, reply, actual, what };
+}
+
+interface Walk extends Counted, Compared {
+  readonly draw: Draw;
+}
+
+async function walk({ draw, count, steps, isOver, ...compared }: Walk): Promise<Omit<Difference, 'part'> | undefined> {
+  const { model, clock } = compared;
   const deadKeys: string[] = [];
-  for (let step = 1; step <= steps; step++) {
-    await betweenSteps({ model, targets, clock, draw });
-    const now = clock.now();
+  for (let step = 1; step <= steps && !isOver(); step++) {
+    await betweenSteps({ ...compared, draw });
     const keys = keysOf(model);
-    const command = nextCommand(draw, { model, now, deadKeys });
-    const call = callOf(command, step);
-    const [daemon, untouched] = await targets.call(call);
-    const direct = tamper ? tamper(untouched) : untouched;
+    const command = nextCommand(draw, { model, now: clock.now(), deadKeys });
+    const { daemon, actual, what } = await compare(compared, command, step);
     count(`${command.operation}_${daemon.status >= 500 ? '5xx' : daemon.status}`);
-    const actual = (direct.bodyText ? JSON.parse(direct.bodyText) : {}) as PlainObject;
-    const expected = answer(model, command, now, actual);
-    const kind = deduplicated(command, actual, now);
+    const kind = deduplicated(command, actual, clock.now());
     if (kind) count(`${command.operation}_${kind}`);
-    const what =
-      targetsDiffer(command, daemon, direct) ?? replyFlaws(call, direct)[0] ?? modelDiffers(expected, direct, actual);
     if (what !== undefined) return { step, what, command };
     const after = new Set(keysOf(model));
     deadKeys.push(...keys.filter((key) => !after.has(key)));
@@ -137,10 +157,7 @@ async function walk({
   return undefined;
 }
 
-/**
- * Returns `duplicate` for a reply that was deduplicated, and `unread` for an update by a caller that cannot read the
- * token. Both have the status of an ordinary success. Returns undefined for any other reply.
- */
+/** Returns the kind of a success: `duplicate` if deduplicated, `unread` for an update without read access. */
 function deduplicated({ operation }: Command, actual: PlainObject, now: number): string | undefined {
   if (actual['id'] === undefined) return undefined;
   if (operation === 'createToken' && actual['created_at'] !== iso(now)) return 'duplicate';

@@ -15,7 +15,6 @@ export interface SourceGuard {
 
 export const guard = (name: string, file: string, from: string, to: string): SourceGuard => ({ name, file, from, to });
 
-/** A guard to remove, and the tests that must then fail. */
 export interface Mutant extends SourceGuard {
   /** Test files. With a pattern, only the matching tests run. */
   readonly tests: readonly string[];
@@ -125,7 +124,6 @@ export function copySources() {
     return () => writeFileSync(path, whole);
   }
 
-  /** Builds the bundles of the product. Returns whether it could. */
   function build(): boolean {
     const script = join('scripts', 'build-bundle.ts');
     return spawnSync(process.execPath, [script], { cwd: folder, stdio: 'ignore' }).status === 0;

@@ -3,7 +3,6 @@ import { copySources, HARMLESS, MUTANTS, type Mutant, type MutantCopy } from './
 import { inParallel, seededNumbers } from './perform.ts';
 
 const SAMPLE = 4;
-/** Test runs in parallel, each in its own copy. */
 const COPIES = 2;
 
 /** Runs the tests with all guards in place. They must pass, or a failure without a guard would prove nothing. */

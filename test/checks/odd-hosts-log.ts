@@ -2,9 +2,8 @@ import { type EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, endWithin, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
-import { endWithin } from './odd-hosts-daemon.ts';
 import { residentMiB } from './process-figures.ts';
 
 const MAX_WAITING = 4 * 1024 * 1024;
@@ -80,8 +79,7 @@ export async function stallReader(isSample: boolean, bin = VAULT_BIN) {
   while (!/log_lines_dropped.*\n/.test(received.text.slice(-MAX_LINE)) && received.text.length < MAX_WAITING + SLACK) {
     await nextData(daemon.child.stderr ?? daemon.child);
   }
-  daemon.child.kill('SIGTERM');
-  await endWithin(daemon, MAX_STOP_MS);
+  await endWithin(daemon, MAX_STOP_MS, 'SIGTERM');
   const lines = linesOf(received.text);
   const written = lines.filter((line) => JSON.parse(line).operation === KEPT_OPERATION).length;
   const dropped = sumOf(lines, 'lines');
@@ -90,8 +88,7 @@ export async function stallReader(isSample: boolean, bin = VAULT_BIN) {
   const stalled = await serve('two');
   await ask(stalled, KEPT_PATH, 2_000, stalled.ready.management_key);
   const begun = performance.now();
-  stalled.child.kill('SIGTERM');
-  const end = await endWithin(stalled, MAX_STOP_MS);
+  const end = await endWithin(stalled, MAX_STOP_MS, 'SIGTERM');
   const stopMs = Math.round(performance.now() - begun);
   if (end !== 0) throw new CheckFailure(`with a stalled reader, the stop ended with ${end} after ${stopMs} ms`);
   return { written, dropped, grown_mib: Math.round(grown), stop_ms: stopMs };
@@ -104,8 +101,7 @@ export async function floodAnonymously(bin = VAULT_BIN): Promise<number> {
   const words = ['--dev', '--log', 'json', '--output', 'ndjson'];
   const daemon = await startServe({ bin, readyFile: join(folder.path, 'ready'), words });
   for (const path of ANONYMOUS_PATHS) await ask(daemon, path, requests / ANONYMOUS_PATHS.length);
-  daemon.child.kill('SIGTERM');
-  await endWithin(daemon, MAX_STOP_MS);
+  await endWithin(daemon, MAX_STOP_MS, 'SIGTERM');
   const lines = linesOf(daemon.told());
   const written = lines.filter((line) => JSON.parse(line).status !== undefined).length;
   const counted = sumOf(lines, 'not_logged');

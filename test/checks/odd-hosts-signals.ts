@@ -4,9 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure } from './check.ts';
-import { type DaemonProcess, startServe, VAULT_BIN } from './daemon-process.ts';
+import { type DaemonProcess, endWithin, isAnswering, startServe, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
-import { endWithin, isAnswering } from './odd-hosts-daemon.ts';
 import { inParallel } from './perform.ts';
 import { makeVaultFile } from './vault-file.ts';
 
@@ -73,9 +72,7 @@ const onTerminal = (line: readonly string[]) => {
 
 const hasScript = () => process.platform === 'linux' && spawnSync('script', ['--version']).error === undefined;
 
-/**
- * Returns a daemon for all signals that it survives, and one for each other signal. A sample has fewer of the latter.
- */
+/** Returns a daemon for all signals that it survives, and one for each other signal; fewer for a sample. */
 function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
   const all = SIGNALS.map(([signal, without, on]) => [signal, isOnTerminal ? on : without] as const);
   const surviving = all.filter(([, effect]) => STAYS.has(effect));
@@ -89,7 +86,6 @@ function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
   }));
 }
 
-/** Sends a signal. Resolves to a sentence about a wrong effect; to undefined for the right one. */
 async function send(daemon: DaemonProcess, signal: NodeJS.Signals, effect: Effect, isOnTerminal: boolean) {
   process.kill(daemon.pid, signal);
   if (STAYS.has(effect)) {
@@ -124,11 +120,9 @@ export async function replaceSocket(bin = VAULT_BIN): Promise<string> {
   const first = await serve('first');
   rmSync(socket);
   const second = await serve('second');
-  first.child.kill('SIGTERM');
-  await endWithin(first, MAX_END_MS);
+  await endWithin(first, MAX_END_MS, 'SIGTERM');
   const stays = existsSync(socket);
-  second.child.kill('SIGTERM');
-  await endWithin(second, MAX_END_MS);
+  await endWithin(second, MAX_END_MS, 'SIGTERM');
   if (!stays) throw new CheckFailure('the end of a daemon removed the socket of another one');
   if (existsSync(socket)) throw new CheckFailure('a daemon left its socket');
   return 'kept, then removed';
@@ -142,8 +136,7 @@ export async function trySocketPaths(bin = VAULT_BIN): Promise<number> {
   const { file } = await makeVaultFile(folder.path);
   const words = (socket: string) => ['--no-log', '--file', file, '--socket', socket];
   const longest = await startServe({ bin, readyFile: join(folder.path, 'ready'), words: words(pathOf(most)) });
-  longest.child.kill('SIGTERM');
-  if ((await endWithin(longest, MAX_END_MS)) !== 0) throw new CheckFailure('the longest path does not work');
+  if ((await endWithin(longest, MAX_END_MS, 'SIGTERM')) !== 0) throw new CheckFailure('the longest path does not work');
   const long = spawnSync(process.execPath, [bin, 'serve', ...words(pathOf(most + 1))], {
     encoding: 'utf8',
     timeout: 10_000,

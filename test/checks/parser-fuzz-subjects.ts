@@ -12,17 +12,7 @@ export interface Subject {
   try(text: string, random: () => number): Promise<void>;
 }
 
-type Module =
-  | 'core/json/parse'
-  | 'core/json/stringify'
-  | 'core/expressions/expressions'
-  | 'core/expressions/limits'
-  | Transfer;
-type Transfer =
-  | 'cli/commands/transfer/csv-rows'
-  | 'cli/commands/transfer/input-file'
-  | 'cli/commands/transfer/import-row';
-
+const TRANSFER = 'cli/commands/transfer';
 /** Separates an expression from its data in a corpus text. */
 const DATA = '\u0001';
 const MAX_DEPTH = 64;
@@ -79,21 +69,15 @@ function builtIn(text: string): { readonly value?: unknown; readonly refused: bo
 
 /** Loads the parsers below `root/src`, from the product or from a copy with a bug. */
 export async function loadSubjects(root: string): Promise<readonly Subject[]> {
-  const load = (name: Module) => import(pathToFileURL(join(root, 'src', `${name}.ts`)).href);
-  const { parseJson }: typeof import('../../src/core/json/parse.ts') = await load('core/json/parse');
-  const { stringifyJson }: typeof import('../../src/core/json/stringify.ts') = await load('core/json/stringify');
-  const expressions: typeof import('../../src/core/expressions/expressions.ts') =
-    await load('core/expressions/expressions');
-  const limits: typeof import('../../src/core/expressions/limits.ts') = await load('core/expressions/limits');
-  const csv: typeof import('../../src/cli/commands/transfer/csv-rows.ts') = await load(
-    'cli/commands/transfer/csv-rows',
-  );
-  const input: typeof import('../../src/cli/commands/transfer/input-file.ts') = await load(
-    'cli/commands/transfer/input-file',
-  );
-  const rows: typeof import('../../src/cli/commands/transfer/import-row.ts') = await load(
-    'cli/commands/transfer/import-row',
-  );
+  const load = <Loaded>(name: string): Promise<Loaded> => import(pathToFileURL(join(root, 'src', `${name}.ts`)).href);
+  const { parseJson } = await load<typeof import('../../src/core/json/parse.ts')>('core/json/parse');
+  const { stringifyJson } = await load<typeof import('../../src/core/json/stringify.ts')>('core/json/stringify');
+  const expressions =
+    await load<typeof import('../../src/core/expressions/expressions.ts')>('core/expressions/expressions');
+  const limits = await load<typeof import('../../src/core/expressions/limits.ts')>('core/expressions/limits');
+  const csv = await load<typeof import('../../src/cli/commands/transfer/csv-rows.ts')>(`${TRANSFER}/csv-rows`);
+  const input = await load<typeof import('../../src/cli/commands/transfer/input-file.ts')>(`${TRANSFER}/input-file`);
+  const rows = await load<typeof import('../../src/cli/commands/transfer/import-row.ts')>(`${TRANSFER}/import-row`);
 
   const vectors = readVectors<Record<'accepted' | 'refused', readonly { readonly text: string }[]>>('json');
   const texts = [...vectors.accepted, ...vectors.refused].map(({ text }) => text).filter((text) => text.length < 400);

@@ -1,16 +1,92 @@
+import { type Profiler, Session } from 'node:inspector';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { startCoverage } from './parser-fuzz-coverage.ts';
-import { mutate } from './parser-fuzz-mutate.ts';
 import { loadSubjects, type Subject } from './parser-fuzz-subjects.ts';
 import { seededNumbers } from './perform.ts';
 
+/** Starts block coverage of the code below a URL, before that code is loaded. */
+function startCoverage(urlPrefix: string) {
+  const session = new Session();
+  session.connect();
+  /** Posts a command. The answer is synchronous because the session belongs to this thread. */
+  const post = (method: string, parameters: object = {}) => {
+    let answer: unknown;
+    session.post(method, parameters, (error, result) => {
+      if (error !== null) throw error;
+      answer = result;
+    });
+    return answer;
+  };
+  post('Profiler.enable');
+  post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+
+  return {
+    take(): ReadonlySet<string> {
+      const blocks = new Set<string>();
+      const { result } = post('Profiler.takePreciseCoverage') as Profiler.TakePreciseCoverageReturnType;
+      for (const { url, scriptId, functions } of result) {
+        if (!url.startsWith(urlPrefix)) continue;
+        for (const { ranges } of functions) {
+          for (const { count, startOffset, endOffset } of ranges) {
+            if (count > 0) blocks.add(`${scriptId}:${startOffset}:${endOffset}`);
+          }
+        }
+      }
+      return blocks;
+    },
+    stop: () => session.disconnect(),
+  };
+}
+
+type Change = (text: string, at: number, draw: Draw) => string;
+
+/** Returns a whole number from 0 to below `end`. */
+type Draw = (end: number) => number;
+
+/** Characters that parsers may treat specially. */
+const ODD = [
+  ...['\0', '\v', '\u2028', '\ufeff', '\ud800', '\udc00', '\u00e9', '\u{1f600}', '"', "'", '\\', '\r\n', '-', '0'],
+];
+
+const CHANGES: readonly Change[] = [
+  (text, at, draw) => text.slice(0, at) + text.slice(at + 1 + draw(8)),
+  (text, at, draw) => text.slice(0, at) + text.slice(at, at + 1 + draw(16)).repeat(2 + draw(3)) + text.slice(at),
+  (text, at, draw) => text.slice(0, at) + (ODD[draw(ODD.length)] ?? '') + text.slice(at),
+  (text, at, draw) => text.slice(0, at) + String.fromCharCode(draw(128)) + text.slice(at + 1),
+  (text, at, draw) => {
+    const from = draw(text.length + 1);
+    return text.slice(0, at) + text.slice(from, from + 1 + draw(24)) + text.slice(at);
+  },
+  (text, at, draw) => text.slice(0, at) + String(draw(2) === 0 ? draw(20) : draw(2 ** 31) ** 2) + text.slice(at),
+  (text, at) => text.slice(0, at),
+  (text, at, draw) => text.slice(0, at) + '[{('.charAt(draw(3)).repeat(1 + draw(70)) + text.slice(at),
+];
+
+/** The maximum length of a text. Longer texts take longer but reach no new code. */
+const MAX_LENGTH = 1_200;
+
+/** Returns a text made from one or two corpus texts. The same random numbers give the same text. */
+function mutate(corpus: readonly string[], dictionary: readonly string[], random: () => number): string {
+  const draw: Draw = (end) => Math.floor(random() * end);
+  const pick = (from: readonly string[]) => from[draw(from.length)] ?? '';
+  let text = pick(corpus);
+  if (draw(4) === 0) {
+    const other = pick(corpus);
+    text = text.slice(0, draw(text.length + 1)) + other.slice(draw(other.length + 1));
+  }
+  for (let changes = 1 + draw(4); changes > 0; changes -= 1) {
+    const at = draw(text.length + 1);
+    const word = pick(dictionary);
+    const change = CHANGES[draw(2 * CHANGES.length)];
+    text = change === undefined ? text.slice(0, at) + word + text.slice(at) : change(text, at, draw);
+  }
+  return text.slice(0, MAX_LENGTH);
+}
+
 export interface FuzzJob {
-  /** The folder whose `src` contains the parsers. */
   readonly root: string;
   readonly seed: number;
   readonly milliseconds: number;
-  /** Fuzzes only this subject. */
   readonly only?: string;
   /** Shared memory for the progress: `[inputs started, length of the current input]`, then its characters. */
   readonly progress: SharedArrayBuffer;
@@ -21,7 +97,6 @@ export interface FuzzTally {
   readonly corpus: number;
   readonly blocks_of_seeds: number;
   readonly blocks: number;
-  /** The property that does not hold, and the text. */
   readonly flaw?: string;
 }
 
@@ -61,7 +136,6 @@ async function fuzz({ root, seed, milliseconds, only, progress }: FuzzJob): Prom
     ...(flaw !== undefined && { flaw }),
   });
 
-  /** Returns the blocks that ran for the first time. */
   function takeFresh(): Set<string> {
     const fresh = new Set([...coverage.take()].filter((block) => !seen.has(block)));
     for (const block of fresh) seen.add(block);

@@ -63,7 +63,6 @@ const BUGS = [
   ['ndjson', 'cli/commands/transfer/input-file.ts', "rest = texts.pop() ?? '';", "rest = (texts.pop() ?? '').trim();"],
 ] as const;
 
-/** Fuzzes a copy of the sources with one bug. */
 async function findBug([only, file, from, to]: (typeof BUGS)[number], seed: number): Promise<void> {
   using copy = copySources();
   copy.removeGuard({ name: only, file: `src/${file}`, from, to });

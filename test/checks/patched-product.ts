@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.ts';
+import { mustAllFail } from './check.ts';
 import { makeFolder } from './folder.ts';
 
 /** The code of the command and of the writer thread. The thread has its own bundle, which repeats shared code. */
@@ -15,13 +16,9 @@ export function builtText<Text extends string>(text: Text): Text {
   return text;
 }
 
-/** The declared texts of the checks that are loaded. */
 export const builtTexts: ReadonlySet<string> = texts;
 
-/**
- * Copies the built product into the checkout, so that Node finds its packages. `bin` is its command. Its disposal, or
- * the end of this process, removes the copy.
- */
+/** Copies the built product into the checkout, so that Node finds its packages. `bin` is its command. */
 export function copyProduct() {
   const parent = join(ROOT, 'node_modules', '.cache');
   mkdirSync(parent, { recursive: true });
@@ -59,11 +56,24 @@ export function patchProduct(
   return product;
 }
 
-/** Runs `work` with the command of a patched copy of the product. */
 export async function withPatch<T>(
   patches: Readonly<Parameters<typeof patchProduct>>,
   work: (bin: string) => Promise<T>,
 ): Promise<T> {
   using product = patchProduct(...patches);
   return await work(product.bin);
+}
+
+/** A guard as the built product has it, the code without it, and the attack that must then succeed. */
+export type Guard = readonly [guard: string, without: string, attack: (bin: string) => unknown];
+
+/** Removes each guard from the product. Rejects with a `CheckFailure` if every attack succeeds, as it must. */
+export function removeGuards(guards: readonly Guard[]): Promise<void> {
+  return mustAllFail(
+    guards.map(
+      ([guard, without, attack]) =>
+        () =>
+          withPatch([guard, without], async (bin) => attack(bin)),
+    ),
+  );
 }

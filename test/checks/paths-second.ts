@@ -6,7 +6,7 @@ import { ask, type DaemonProcess, startDaemon } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { makeVaultFile, readTokens, withVault } from './vault-file.ts';
 
-export interface SecondPath {
+interface SecondPath {
   readonly way: string;
   /** The name of the second path. Its characters need an escape in /proc/self/mountinfo. */
   readonly name: string;
@@ -49,10 +49,7 @@ export function mayMount(): boolean {
   return status === 0;
 }
 
-/**
- * Starts a second daemon on a second path of the file that a first one serves, and creates tokens through both. The
- * second must be refused, and every acknowledged create must be in the file. `bin` is the product to attack.
- */
+/** Starts a second daemon on a second path of a served file. It must be refused, and no create lost. */
 export async function attackSecondPath(
   { way, name, make, reports }: SecondPath,
   creates: number,
@@ -91,7 +88,6 @@ export async function attackSecondPath(
   }
 }
 
-/** Creates tokens through all daemons in turn, and notes those that are acknowledged. */
 async function createTokens(
   daemons: readonly DaemonProcess[],
   key: string,

@@ -2,10 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
-import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
+import { ENVIRONMENT, runBriefly, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { inParallel } from './perform.ts';
-import { runBriefly } from './run-briefly.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
@@ -52,7 +51,6 @@ export const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'serve --socket': ['serve', '--socket', 'AT'],
 };
 
-/** The paths that the command itself derives. */
 const AT: Readonly<Record<string, string>> = {
   'serve --dev --file FILE.dev.json': 'new.db.dev.json',
   'init FILE.key': 'new.db.key',

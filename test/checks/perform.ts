@@ -1,11 +1,11 @@
-import type { Call, Client } from '../../src/contract/call.ts';
+import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
-import { replyFlaws } from './reply-flaws.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
 
 export interface Performed {
   readonly status: number;
   readonly text: string;
-  /** The parsed body, or an empty object. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly list: readonly unknown[];
   readonly replayed?: true | undefined;
@@ -39,10 +39,7 @@ export const EVERYTHING = {
 /** The status of a daemon that may answer later. */
 const BUSY: readonly number[] = [503];
 
-/**
- * Creates a caller with short arguments. Calls `client` for each call, because the daemon may have restarted. A 5xx is
- * a valid reply only if it is one of `faults`.
- */
+/** Creates a caller. Calls `client` each time, as the daemon may have restarted. `faults` are valid 5xx. */
 export function createCaller(client: () => Client, faults = BUSY): Perform {
   return async (
     apiKey,
@@ -69,7 +66,7 @@ export function createCaller(client: () => Client, faults = BUSY): Perform {
   };
 }
 
-export function paramsOf({ params }: Operation, values: Readonly<Record<string, string | undefined>>) {
+function paramsOf({ params }: Operation, values: Readonly<Record<string, string | undefined>>) {
   const names = Object.keys(params?.properties ?? {}).filter((name) => values[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, values[name] ?? '']));
 }
@@ -98,4 +95,23 @@ export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return Math.round(value * 10) / 10;
+}
+
+/** Returns what is wrong with a reply: its status, or a body that violates the schema of the result or problem. */
+export function replyFlaws(call: Call, { status, bodyText, traceId }: Reply): readonly string[] {
+  const row: Operation = OPERATIONS[call.operation];
+  const body = bodyText === undefined ? undefined : parseJson(bodyText);
+  if (status >= 400) {
+    if (body === undefined || !PROBLEM_VALIDATOR(body)) return [`${status} is not a problem`];
+    const { status: inBody, instance } = body as { readonly status?: unknown; readonly instance?: unknown };
+    return [
+      ...(status >= 500 ? [`${status}: ${bodyText}`] : []),
+      ...(Number(String(inBody)) === status ? [] : [`status ${status}, the body has ${String(inBody)}`]),
+      ...(instance === traceId ? [] : ['instance is not the trace id']),
+    ];
+  }
+  if (status !== row.status) return [`${call.operation} succeeds with ${row.status}, not ${status}`];
+  const validator = RESULT_VALIDATORS[call.operation];
+  if (!validator) return body === undefined ? [] : ['a body where there is none'];
+  return body !== undefined && validator(body) ? [] : [`not a result of ${call.operation}: ${bodyText}`];
 }

@@ -1,16 +1,38 @@
 import { ALLOWED } from './model-fuzz-access.ts';
-import type { Applicant, OracleRule, Place } from './permission-oracle.ts';
+import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
-type Transform = OracleRule['transform'];
+interface Rule {
+  readonly priority: number;
+  readonly place: keyof typeof CONDITIONS;
+  readonly transform: 'redact' | 'mask' | 'reveal';
+  readonly permissions: readonly string[];
+}
 
 const { private: TOKENS = [], public: WRITING = [], expiring: READ = [], management: MANAGEMENT = [] } = ALLOWED;
 
+const CONTAINERS: Readonly<Record<string, Plain>> = { root: '/', pci: '/pci/', bank: '/bank/', pcix: '/pcix/' };
+const starts = (attribute: string, value: string) => ({ attribute, operator: 'starts_with', value });
+/** The places of the rules of expiring applications. */
+const CONDITIONS = {
+  root: [starts('container', '/')],
+  pci: [starts('container', '/pci/')],
+  bank: [{ attribute: 'container', operator: 'equals', value: '/bank/high/' }],
+  pcix: [starts('container', '/pcix/')],
+  'its id': [starts('id', 'token-')],
+  'an id': [{ attribute: 'id', operator: 'equals', value: 'token-none' }],
+  'id and pci': [starts('id', 'token-'), starts('container', '/pci/')],
+  'id and pcix': [starts('id', 'token-'), starts('container', '/pcix/')],
+} as const;
+
 /** Returns rules with ascending priorities. Some callers reverse the list, which must have no effect. */
-function rules(permissions: readonly string[], ...parts: readonly (readonly [Place, Transform])[]): OracleRule[] {
+function rules(
+  permissions: readonly string[],
+  ...parts: readonly (readonly [Rule['place'], Rule['transform']])[]
+): Rule[] {
   return parts.map(([place, transform], index) => ({ priority: index + 1, place, transform, permissions }));
 }
 
-const PRIVATE_RULES: readonly (readonly OracleRule[])[] = [
+const PRIVATE_RULES: readonly (readonly Rule[])[] = [
   [],
   rules(TOKENS, ['pcix', 'reveal']),
   rules(TOKENS, ['bank', 'reveal']),
@@ -63,18 +85,33 @@ const EXPIRING_RULES = [
   rules(READ, ['an id', 'redact'], ['id and pci', 'mask'], ['root', 'reveal']).reverse(),
 ];
 
-function each(
-  type: Applicant['type'],
-  permissions: readonly (readonly string[])[],
-  ruleSets: readonly (readonly OracleRule[])[],
-): Applicant[] {
-  const all = permissions.flatMap((plain) => ruleSets.map((set) => ({ type, permissions: plain, rules: set })));
-  // §4.2: permissions and rules must not both be empty.
-  return all.filter((applicant) => applicant.permissions.length > 0 || applicant.rules.length > 0);
+/** Returns the body that creates an application of the type. */
+function applicant(type: string, permissions: readonly string[], set: readonly Rule[]): PlainObject {
+  const bodies = set.map(({ place, ...rule }) => ({
+    description: place,
+    ...rule,
+    ...(type === 'expiring' ? { conditions: CONDITIONS[place] } : { container: CONTAINERS[place] ?? null }),
+  }));
+  return { name: 'applicant', type, permissions, rules: bodies };
 }
 
-/** The callers of the matrix: application types × permissions × rules. */
-export const APPLICANTS: readonly Applicant[] = [
+function each(
+  type: string,
+  permissions: readonly (readonly string[])[],
+  ruleSets: readonly (readonly Rule[])[],
+): readonly PlainObject[] {
+  const all = permissions.flatMap((plain) => ruleSets.map((set) => [plain, set] as const));
+  // §4.2: permissions and rules must not both be empty.
+  return all.filter(([plain, set]) => plain.length + set.length > 0).map(([plain, set]) => applicant(type, plain, set));
+}
+
+const creator = (permissions: readonly string[], set: readonly Rule[] = []) => ({
+  ...applicant('private', permissions, set),
+  can_create_expiring_applications: true,
+});
+
+/** The callers of the matrix, as the bodies that create them: application types × permissions × rules. */
+export const APPLICANTS: readonly PlainObject[] = [
   ...each(
     'private',
     [[], ...TOKENS.map((permission) => [permission]), [...WRITING, 'token:delete'], TOKENS],
@@ -83,10 +120,10 @@ export const APPLICANTS: readonly Applicant[] = [
   ...each('public', [[], ['token:create'], WRITING], PUBLIC_RULES),
   ...each('expiring', [[], READ], EXPIRING_RULES),
   ...each('management', [MANAGEMENT, ...MANAGEMENT.map((permission) => [permission])], [[]]),
-  { type: 'private', flag: true, permissions: READ, rules: [] },
-  { type: 'private', flag: true, permissions: ['token:create'], rules: [] },
-  { type: 'private', flag: true, permissions: [], rules: rules(READ, ['root', 'reveal']) },
-  { type: 'private', flag: true, permissions: [], rules: rules(READ, ['root', 'redact']) },
-  { type: 'private', flag: true, permissions: [], rules: rules(READ, ['pci', 'reveal']) },
-  { type: 'private', flag: true, permissions: READ, rules: rules(READ, ['pci', 'redact']) },
+  creator(READ),
+  creator(['token:create']),
+  creator([], rules(READ, ['root', 'reveal'])),
+  creator([], rules(READ, ['root', 'redact'])),
+  creator([], rules(READ, ['pci', 'reveal'])),
+  creator(READ, rules(READ, ['pci', 'redact'])),
 ];

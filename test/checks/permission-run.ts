@@ -1,32 +1,33 @@
-import type { Call, Reply } from '../../src/contract/call.ts';
+import type { Reply } from '../../src/contract/call.ts';
 import { EXAMPLES } from '../../src/contract/openapi/examples.generated.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { steppingClock } from '../fixed-world.ts';
+import { CheckFailure } from './check.ts';
+import { makeMemoryFolder } from './folder.ts';
+import { compare } from './model-fuzz.ts';
 import { ALLOWED } from './model-fuzz-access.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
-import { paramsOf } from './perform.ts';
+import { type Command, createModel, type Expected } from './model-fuzz-state.ts';
+import { openTargets } from './model-fuzz-targets.ts';
+import type { PlainObject } from './model-fuzz-values.ts';
+import { EVERYTHING } from './perform.ts';
 import { APPLICANTS } from './permission-applicants.ts';
-import {
-  CONTAINERS,
-  callOf,
-  type Fixture,
-  FOREIGN,
-  MASKED,
-  type MatrixWorld,
-  openMatrixWorld,
-  PLAINTEXT,
-  TOKEN_IDS,
-} from './permission-fixture.ts';
-import {
-  type Applicant,
-  type Expected,
-  expected,
-  type KeyState,
-  type Member,
-  type Sight,
-  type Target,
-} from './permission-oracle.ts';
-import { replyFlaws } from './reply-flaws.ts';
-import { type OpenStores, startDaemons } from './start-daemons.ts';
+import type { OpenStores } from './start-daemons.ts';
+
+const PLAINTEXT = 'plain-4242';
+const MASKED = 'masked-XXXX';
+const FOREIGN = 'foreign-canary';
+const TOKEN_IDS = { one: 'token-one', two: 'token-two', other: 'token-foreign' } as const;
+const CONTAINERS = { one: ['/pci/high/'], two: ['/pci/high/', '/bank/high/'] } as const;
+
+/** Invalid keys. They change nothing, so they share the tenant of the good key. */
+const KEYLESS = ['missing', 'malformed', 'unknown'] as const;
+/** Keys that were valid once. Each needs its own tenant. */
+const DEAD = ['regenerated', 'deleted application', 'deleted tenant', 'expired'] as const;
+type KeyState = 'good' | (typeof KEYLESS)[number] | (typeof DEAD)[number];
+
+/** `one`: a token in /pci/high/. `two`: a token in /pci/high/ and /bank/high/. `other`: an object of another tenant. */
+type Target = 'one' | 'two' | 'other' | 'own' | 'private' | 'expiring' | 'self';
 
 /** Returns the targets of an operation: tokens or applications of both tenants, or the caller itself. */
 function targetsOf({ permission, params, query, body, orFlag }: Operation): readonly Target[] {
@@ -50,217 +51,290 @@ const TASKS: readonly (readonly [OperationId, readonly Target[]])[] = Object.ent
   .toSorted(([, a], [, b]) => order(a) - order(b))
   .map(([id, row]) => [id as OperationId, targetsOf(row)]);
 
-/** The body of each update. Updates keep the values that the oracle depends on. */
-const PATCHES: Readonly<Record<Member, object>> = {
-  metadata: { metadata: { seen: 'yes' } },
-  data: { data: PLAINTEXT },
-  mask: { mask: MASKED },
-  search_indexes: { search_indexes: ['{{ data }}'] },
-  fingerprint_expression: { fingerprint_expression: '{{ data | stringify }}' },
-  deduplicate_token: { deduplicate_token: true },
-  expires_at: { expires_at: '12/31/2099' },
-  containers: { containers: ['/bank/high/'] },
-};
-const MEMBERS = Object.keys(PATCHES) as Member[];
+/** The body of each update. */
+const PATCHES: readonly PlainObject[] = [
+  { metadata: { seen: 'yes' } },
+  { data: PLAINTEXT },
+  { mask: MASKED },
+  { search_indexes: ['{{ data }}'] },
+  { fingerprint_expression: '{{ data | stringify }}' },
+  { deduplicate_token: true },
+  { expires_at: '12/31/2099' },
+  { containers: ['/bank/high/'] },
+];
 
-/** Invalid keys. They change nothing, so they share the tenant of the good key. */
-const KEYLESS: readonly KeyState[] = ['missing', 'malformed', 'unknown'];
-/** Keys that were valid once. Each needs its own tenant. */
-const DEAD: readonly KeyState[] = ['regenerated', 'deleted application', 'deleted tenant'];
 /** Invalid keys are tried with every third applicant, because permissions do not matter without a valid key. */
 const UNAUTHENTICATED_EVERY = 3;
+const isTriedWithoutKey = (number: number) => number % UNAUTHENTICATED_EVERY === 0;
+const deadStatesOf = ({ type }: PlainObject) => DEAD.filter((state) => state !== 'expired' || type === 'expiring');
 
-const SIGHT_OF: ReadonlyMap<unknown, Sight> = new Map([
-  [undefined, 'nothing'],
-  [MASKED, 'mask'],
-  [PLAINTEXT, 'reveal'],
-]);
-
-export type Oracle = typeof expected;
-
-export interface Cell {
-  readonly who: Applicant;
+interface Cell {
+  readonly who: PlainObject;
   readonly state: KeyState;
   readonly operation: OperationId;
   readonly target: Target;
-  readonly member?: Member;
+  readonly patch?: PlainObject;
 }
 
 export interface MatrixResult {
-  readonly cells: number;
+  /** The cells whose calls went to the file target, to daemons over HTTP, and to the catalogue of permissions. */
+  readonly cells: Record<'direct' | 'http' | 'catalogue', number>;
   readonly authenticated: number;
   readonly statuses: Readonly<Record<string, number>>;
   readonly wrong: readonly string[];
-  /** Successes on objects of another tenant, and replies that contain its data. */
+  /** Replies that contain data of another tenant. */
   readonly foreign: number;
 }
 
-/** Operations that return the caller's own token, whatever id the call names. */
-const OWN_TOKENS: readonly OperationId[] = ['createToken', 'previewToken', 'tokenize'];
+/** A tenant with two tokens, the applicant, and another application. */
+interface Fixture {
+  readonly management: string;
+  readonly owner: string;
+  readonly applicant: { readonly id: string; readonly key: string };
+  /** The application that the calls read, change and delete, and one of its keys. */
+  readonly lookedAt: string;
+  readonly lookedAtKey: string;
+}
 
-function deedCall(
-  { operation, target, member }: Cell,
+function commandOf(
+  apiKey: string | undefined,
+  operation: OperationId,
+  { query = [], ...parts }: Partial<Pick<Command, 'id' | 'keyId' | 'query' | 'body'>> = {},
+): Command {
+  const { mediaType = 'application/json' }: Operation = OPERATIONS[operation];
+  const text = parts.body && { mediaType, bodyText: JSON.stringify(parts.body) };
+  return { operation, apiKey, query, ...parts, ...text };
+}
+
+function commandFor(
+  { operation, target, patch }: Cell,
   key: string | undefined,
-  { lookedAt, lookedAtKey }: Fixture,
-  world: MatrixWorld,
-): Call {
+  own: Fixture,
+  foreignId: string,
+): Command {
   const row: Operation = OPERATIONS[operation];
   const tokenId = TOKEN_IDS[target === 'two' || target === 'other' ? target : 'one'];
-  const applicationId = target === 'other' ? world.other.applicationId : lookedAt;
+  const applicationId = target === 'other' ? foreignId : own.lookedAt;
   const id = row.permission?.startsWith('token:') ? tokenId : applicationId;
   const rest = { name: 'changed', permissions: ['token:create'] };
   const containers = CONTAINERS[target === 'two' ? 'two' : 'one'];
-  const taken = target === 'other' && { id };
   const child =
     target === 'expiring' ? { type: 'expiring', permissions: ['token:read'] } : { ...rest, type: 'private' };
   const created = { type: 'token', data: PLAINTEXT, mask: MASKED, containers };
-  /** Bodies that replace the example, where the example would change what the oracle depends on. */
-  const bodies: Readonly<Partial<Record<OperationId, object>>> = {
-    ...(member && { updateToken: PATCHES[member] }),
-    createToken: { ...taken, ...created },
-    previewToken: { ...taken, ...created },
-    tokenize: [created],
-    detokenize: [`{{ ${tokenId} }}`],
-    searchTokens: { query: `id:${tokenId}` },
-    searchTokensByCursor: { query: `id:${tokenId}` },
+  const taken = { ...(target === 'other' && { id }), ...created };
+  const search = { query: `id:${tokenId}` };
+  /** Bodies that replace the example, which names records of another vault. */
+  const bodies: Readonly<Partial<Record<OperationId, PlainObject>>> = {
+    ...(patch && { updateToken: patch }),
+    createToken: taken,
+    previewToken: taken,
+    tokenize: { created },
+    detokenize: { shown: `{{ ${tokenId} }}` },
+    searchTokens: search,
+    searchTokensByCursor: search,
     createApplication: { name: 'child', ...child },
     explainAccess: { application_id: applicationId, token_id: TOKEN_IDS.one },
     measureReach: { application_id: applicationId },
     updateApplication: rest,
   };
   const [example] = Object.values(EXAMPLES[operation]);
-  const parts = {
-    ...(row.params && { params: paramsOf(row, { id, key_id: lookedAtKey }) }),
+  const { id: hasId, key_id: hasKeyId } = row.params?.properties ?? {};
+  return commandOf(key, operation, {
+    ...(hasId && { id }),
+    ...(hasKeyId && { keyId: own.lookedAtKey }),
     ...(row.query?.properties?.['id'] && { query: [['id', id] as const] }),
-  };
-  return callOf(key, operation, parts, row.body && (bodies[operation] ?? Object(example?.body)));
+    ...(row.body && { body: bodies[operation] ?? Object(example?.body) }),
+  });
 }
-
-/** Converts a reply to the terms of the oracle. */
-function shown(operation: OperationId, { status, bodyText }: Reply): Expected {
-  if (status >= 300 || bodyText === undefined) return { status };
-  const body = JSON.parse(bodyText);
-  const isToken = /token/i.test(operation);
-  const items: readonly unknown[] = Array.isArray(body)
-    ? body
-    : isToken && !body.data?.map
-      ? [body]
-      : (body.data ?? []);
-  const [data] = items.map((item) => (typeof item === 'string' ? item : Object(item).data));
-  const sight = isToken && items.length > 0 ? SIGHT_OF.get(data) : undefined;
-  const isRead = operation === 'updateToken' && { isRead: 'fingerprint' in body };
-  const total = body.pagination && { items: body.pagination.total_items ?? (isToken ? items.length : undefined) };
-  return { status, ...total, ...(sight && { sight }), ...isRead };
-}
-
-const same = (a: Expected, b: Expected) =>
-  a.status === b.status && a.sight === b.sight && a.items === b.items && a.isRead === b.isRead;
 
 export interface MatrixOptions {
   readonly seed: number;
-  /** Whether to send calls over HTTP, to a daemon for each vault. Default: false. */
-  readonly overHttp?: boolean;
-  /** Opens the stores of the vaults. Default: one store on a new file. */
+  /** Opens the stores of the daemons. Default: one daemon on a file. */
   readonly openStores?: OpenStores;
-  readonly oracle?: Oracle;
   /** The applicants whose cells run. Default: all. */
-  readonly applicants?: readonly Applicant[];
-  /** Selects the cells to run. Default: all. */
-  readonly keep?: (cell: Cell, index: number) => boolean;
+  readonly applicants?: readonly PlainObject[];
+  /** Returns whether the calls of an applicant go over HTTP, too, by its number. Default: all do. */
+  readonly overHttp?: (number: number) => boolean;
+  /** Returns whether a cell with an invalid key runs, by its index among them. Default: all do. */
+  readonly keep?: (index: number) => boolean;
+  /** Returns whether such a cell is sent over HTTP, too: a daemon limits failed authentications. Default: all are. */
+  readonly isSent?: (index: number) => boolean;
+  /** For the control: the number of the cell, among those that show a masked token, of which the model shows the data. */
+  readonly wrongCell?: number;
 }
 
-/** Runs every cell and compares the reply with the oracle. */
+/** Runs every cell on both targets and compares the replies with each other and with the model of the fuzz. */
 export async function runMatrix({
   seed,
-  overHttp = false,
   openStores,
-  oracle = expected,
   applicants = APPLICANTS,
+  overHttp = () => true,
   keep = () => true,
+  isSent = () => true,
+  wrongCell = -1,
 }: MatrixOptions): Promise<MatrixResult> {
-  const world = await openMatrixWorld(seed, openStores);
-  const daemons = overHttp ? await startDaemons(world.vaults, createDraw(seed)) : undefined;
-  const call = daemons?.call ?? world.dispatch;
+  using folder = makeMemoryFolder();
+  const clock = steppingClock();
+  const vaults = applicants.map((who, number) => (isTriedWithoutKey(number) ? 1 + deadStatesOf(who).length : 1));
+  const targets = await openTargets({
+    folder: folder.path,
+    seed: `matrix ${seed}`,
+    clock,
+    // Two more: the other tenant, and that of the catalogue.
+    tenants: vaults.reduce((sum, count) => sum + count, 2),
+    draw: createDraw(seed),
+    openStores,
+  });
+  /** Has the tenants in use only, because the model looks for a key in each of them. */
+  const model = createModel([], clock.now());
+  const start = clock.now();
+  const compared = { model, targets, clock };
+  const unused = targets.tenants.values();
+  const used: string[] = [];
+  const cells = { direct: 0, http: 0, catalogue: 0 };
   const statuses: Record<string, number> = {};
   const wrong: string[] = [];
-  let [cells, authenticated, foreign, index] = [0, 0, 0, 0];
+  let [steps, authenticated, foreign, invalid, masked] = [0, 0, 0, 0, 0];
+  /** Whether all calls go to the file target alone. Its ids then differ from those of the daemons for good. */
+  let isDirect = false;
+
+  /** Makes a call of the fixture, which must succeed as the model says. Resolves to the body of its reply. */
+  async function perform(...parts: Parameters<typeof commandOf>): Promise<PlainObject> {
+    const { reply, actual, what } = await compare(compared, commandOf(...parts), ++steps, { isDirect });
+    if (what === undefined && reply.status < 300) return actual;
+    throw new CheckFailure(`the fixture: ${parts[1]} answered ${reply.status}: ${what ?? reply.bodyText}`);
+  }
+
+  async function apply(management: string, body: PlainObject) {
+    const { id, key } = await perform(management, 'createApplication', { body });
+    return { id: String(id), key: String(key) };
+  }
+
+  async function createTenant(name: string, tokens: readonly (readonly [keyof typeof TOKEN_IDS, string])[]) {
+    const { value } = unused.next();
+    if (value === undefined) throw new Error('unreachable: a tenant for each use');
+    for (const [id, tenant] of createModel([value], start).tenants) model.tenants.set(id, tenant);
+    used.push(value.tenant.id);
+    const management = value.application.key ?? '';
+    const owner = await apply(management, { ...EVERYTHING, name });
+    for (const [which, data] of tokens) {
+      const containers = CONTAINERS[which === 'two' ? 'two' : 'one'];
+      const body = { id: TOKEN_IDS[which], type: 'token', data, mask: MASKED, containers };
+      await perform(owner.key, 'createToken', { body });
+    }
+    return { management, owner };
+  }
+
+  async function prepare(who: PlainObject): Promise<Fixture> {
+    const { management, owner } = await createTenant('own', [
+      ['one', PLAINTEXT],
+      ['two', PLAINTEXT],
+    ]);
+    const applicant = await apply(management, who);
+    const { id: lookedAtKey } = await perform(management, 'createApplicationKey', { id: owner.id });
+    return { management, owner: owner.key, applicant, lookedAt: owner.id, lookedAtKey: String(lookedAtKey) };
+  }
+
+  /** Brings the applicant's key into the given state. Resolves to the key to send. */
+  async function spoil({ management, applicant: { id, key } }: Fixture, state: KeyState): Promise<string | undefined> {
+    // Use the key once while it is valid, so that each vault caches it. A cached key must end on time too.
+    const use = { operation: 'getTenant', apiKey: key, params: {}, query: [], traceId: 'spoil' } as const;
+    await (isDirect ? targets.callDirect(use) : targets.callEach(use));
+    if (state === 'missing') return undefined;
+    if (state === 'malformed') return key.slice(0, -1);
+    if (state === 'regenerated') await perform(management, 'regenerateApplicationKey', { id });
+    if (state === 'deleted application') await perform(management, 'deleteApplication', { id });
+    if (state === 'deleted tenant') await perform(management, 'deleteTenant');
+    // The default lifetime of an expiring application.
+    if (state === 'expired') clock.advance(60_000);
+    if (state !== 'unknown') return key;
+    // Well-formed, but issued to another application that is already deleted.
+    const other = await apply(management, { name: 'x', type: 'private', permissions: ['token:read'] });
+    await perform(management, 'deleteApplication', { id: other.id });
+    return other.key;
+  }
+
+  /** Shows the data of a masked token in the wrong cell. */
+  function change(expected: Expected): Expected {
+    const text = JSON.stringify(expected.body) ?? '';
+    if (!text.includes(`"data":"${MASKED}"`) || masked++ !== wrongCell) return expected;
+    return { ...expected, body: JSON.parse(text.replace(`"data":"${MASKED}"`, `"data":"${PLAINTEXT}"`)) };
+  }
+
+  function note({ status, bodyText }: Reply, command: Command, what: string | undefined, cell: object): void {
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    if (bodyText?.includes(FOREIGN) && !command.bodyText?.includes(FOREIGN)) foreign++;
+    if (what !== undefined) wrong.push(`${JSON.stringify(cell)}: ${what}`);
+  }
+
+  let other: Awaited<ReturnType<typeof createTenant>> | undefined;
 
   async function run(cell: Cell, key: string | undefined, fixture: Fixture): Promise<void> {
-    if (!keep(cell, index++)) return;
-    const request = deedCall(cell, key, fixture, world);
-    const reply = await call(request);
-    const found = shown(cell.operation, reply);
-    const wanted = oracle(cell.who, cell.state, cell.operation, cell.target, cell.member);
-    const flaws = replyFlaws(request, reply);
-    cells++;
-    if (cell.state === 'good') authenticated++;
-    statuses[reply.status] = (statuses[reply.status] ?? 0) + 1;
-    const isReached = found.status < 300 && (found.items ?? 1) > 0 && !OWN_TOKENS.includes(cell.operation);
-    const isShown = reply.bodyText?.includes(FOREIGN) && !request.bodyText?.includes(FOREIGN);
-    if (isShown || (cell.target === 'other' && isReached)) foreign++;
-    if (same(found, wanted) && flaws.length === 0) return;
-    wrong.push(JSON.stringify({ ...cell, wanted, found, ...(flaws.length > 0 && { flaws }) }));
+    const isValid = cell.state === 'good';
+    if (!isValid && !keep(invalid++)) return;
+    const isAlone = isDirect || (!isValid && !isSent(invalid - 1));
+    const command = commandFor(cell, key, fixture, other?.owner.id ?? '');
+    const { reply, what } = await compare(compared, command, ++steps, { isDirect: isAlone, change });
+    cells.direct++;
+    if (!isAlone) cells.http++;
+    if (isValid) authenticated++;
+    note(reply, command, what, cell);
   }
 
-  async function runDeed(cell: Cell, key: string | undefined, fixture: Fixture): Promise<void> {
-    if (cell.operation !== 'updateToken') return run(cell, key, fixture);
-    for (const member of MEMBERS) await run({ ...cell, member }, key, fixture);
-    if (cell.state === 'good' && (cell.target === 'one' || cell.target === 'two')) await fixture.restore(cell.target);
-  }
-
-  async function runState(who: Applicant, state: KeyState, fixture: Fixture): Promise<void> {
-    const key = await world.spoil(fixture, state);
-    for (const [operation, targets] of TASKS) {
-      for (const target of targets) await runDeed({ who, state, operation, target }, key, fixture);
+  async function runState(who: PlainObject, state: KeyState, fixture: Fixture): Promise<void> {
+    const key = state === 'good' ? fixture.applicant.key : await spoil(fixture, state);
+    for (const [operation, own] of TASKS) {
+      for (const target of own) {
+        const cell = { who, state, operation, target };
+        if (operation !== 'updateToken') await run(cell, key, fixture);
+        else for (const patch of PATCHES) await run({ ...cell, patch }, key, fixture);
+        if (operation !== 'updateToken' || state !== 'good' || (target !== 'one' && target !== 'two')) continue;
+        await perform(fixture.owner, operation, { id: TOKEN_IDS[target], body: { containers: CONTAINERS[target] } });
+      }
     }
   }
 
-  const before = await otherTenant(world);
-  for (const [number, who] of applicants.entries()) {
-    const unauthenticated = number % UNAUTHENTICATED_EVERY === 0;
-    const fixture = await world.prepare(who);
-    for (const state of unauthenticated ? KEYLESS : []) await runState(who, state, fixture);
+  async function runApplicant(who: PlainObject, number: number): Promise<void> {
+    used.length = 0;
+    const fixture = await prepare(who);
+    for (const state of isTriedWithoutKey(number) ? KEYLESS : []) await runState(who, state, fixture);
     await runState(who, 'good', fixture);
-    const dead = who.type === 'expiring' ? [...DEAD, 'expired' as const] : DEAD;
-    for (const state of unauthenticated ? dead : []) await runState(who, state, await world.prepare(who));
+    for (const state of isTriedWithoutKey(number) ? deadStatesOf(who) : [])
+      await runState(who, state, await prepare(who));
+    for (const id of used) model.tenants.delete(id);
   }
-  if ((await otherTenant(world)) !== before) foreign++;
-  await daemons?.stop();
-  await world.close();
-  return { cells, authenticated, statuses, wrong, foreign };
-}
 
-/** Returns everything that the other tenant holds, as its own applications see it. */
-async function otherTenant({ other, do: perform }: MatrixWorld): Promise<string> {
-  const tokens = await perform(other.key, 'listTokens');
-  const applications = await perform(other.management, 'listApplications');
-  const tenant = await perform(other.management, 'getTenant');
-  return [tokens, applications, tenant].map(({ bodyText }) => bodyText).join('\n');
-}
-
-/** Tries to create each application type with each permission, directly and in a rule (decisions §6). */
-export async function runCatalogue(seed: number): Promise<MatrixResult> {
-  const world = await openMatrixWorld(seed);
-  const { management } = await world.prepare({ type: 'public', permissions: ['token:create'], rules: [] });
-  const statuses: Record<string, number> = {};
-  const wrong: string[] = [];
-  const types = Object.keys(ALLOWED) as Applicant['type'][];
-  const cells = types.flatMap((type) =>
-    [...new Set(Object.values(ALLOWED).flat())].flatMap((permission) =>
-      [true, false].map((plainly) => ({ type, permission, plainly })),
-    ),
-  );
-  for (const { type, permission, plainly } of cells) {
-    const rule = { description: '', priority: 1, transform: 'mask', permissions: [permission] };
-    const place = { conditions: [{ attribute: 'id', operator: 'equals', value: 'x' }] };
-    const scoped = { ...rule, ...(type === 'expiring' ? place : { container: '/' }) };
-    const body = { name: 'a', type, ...(plainly ? { permissions: [permission] } : { rules: [scoped] }) };
-    const { status } = await world.dispatch(callOf(management, 'createApplication', {}, body));
-    // Management applications have no rules.
-    const may = ALLOWED[type]?.includes(permission) === true && (plainly || type !== 'management');
-    statuses[status] = (statuses[status] ?? 0) + 1;
-    if (status !== (may ? 201 : 400)) wrong.push(JSON.stringify({ type, permission, plainly, wanted: may, status }));
+  /** Tries to create each application type with each permission, directly and in a rule (decisions §6). */
+  async function runCatalogue(management: string): Promise<void> {
+    for (const type of Object.keys(ALLOWED)) {
+      for (const permission of new Set(Object.values(ALLOWED).flat())) {
+        const place =
+          type === 'expiring'
+            ? { conditions: [{ attribute: 'id', operator: 'equals', value: 'x' }] }
+            : { container: '/' };
+        const rule = { description: '', priority: 1, transform: 'mask', permissions: [permission], ...place };
+        for (const granted of [{ permissions: [permission] }, { rules: [rule] }]) {
+          const command = commandOf(management, 'createApplication', { body: { name: 'a', type, ...granted } });
+          const { reply, what } = await compare(compared, command, ++steps);
+          cells.catalogue++;
+          note(reply, command, what, { type, granted });
+        }
+      }
+    }
   }
-  await world.close();
-  return { cells: cells.length, authenticated: cells.length, statuses, wrong, foreign: 0 };
+
+  try {
+    other = await createTenant(FOREIGN, [['other', FOREIGN]]);
+    await runCatalogue((await createTenant('catalogue', [])).management);
+    for (isDirect of [false, true]) {
+      for (const [number, who] of applicants.entries())
+        if (overHttp(number) !== isDirect) await runApplicant(who, number);
+      // The other tenant is as the model knows it.
+      await perform(other.owner.key, 'listTokens');
+      for (const operation of ['listApplications', 'getTenant'] as const) await perform(other.management, operation);
+    }
+    return { cells, authenticated, statuses, wrong, foreign };
+  } finally {
+    await targets.close();
+  }
 }

@@ -12,7 +12,7 @@ export type DiskEvent =
   | { readonly kind: 'sync'; readonly file: DiskFile | 'folder' }
   | { readonly kind: 'answer'; readonly operation: number };
 
-export interface Trace {
+interface Trace {
   readonly events: readonly DiskEvent[];
   /** The number of threads that wrote to the log. */
   readonly writers: number;

@@ -5,7 +5,7 @@ const MAX_LENGTH = 1_000;
 const DAY_MS = 86_400_000;
 
 /** Values that queries refer to, in addition to the constants below. */
-export interface Named {
+interface Named {
   readonly now: number;
   id(): string;
   fingerprint(): string;
@@ -13,7 +13,7 @@ export interface Named {
 }
 
 /** A query as text, and its meaning, which no code of the vault derives. */
-export interface RandomQuery {
+interface RandomQuery {
   readonly text: string;
   readonly query: Query;
 }

@@ -4,10 +4,7 @@ import { inParallel, type Performed, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const CLIENTS = 16;
-/**
- * The share of answers to drop. Kills alone lose too few answers, because few kills fall between a commit and its
- * answer.
- */
+/** The share of answers to drop: few kills fall between a commit and its answer. */
 const LOST = 0.05;
 const SIZES = { quick: { creates: 120, kills: 6 }, full: { creates: 2_000, kills: 50 } } as const;
 
@@ -19,10 +16,7 @@ interface RetryOptions {
   readonly keyed?: boolean;
 }
 
-/**
- * Sends each create until it is answered, while the daemon is killed and restarted. Rejects unless each create made
- * exactly one token.
- */
+/** Sends each create until it is answered, over kills. Rejects unless each made exactly one token. */
 async function retries({ seed, creates, kills, keyed = true }: RetryOptions) {
   const random = seededNumbers(seed);
   await using vault = await serveVault();

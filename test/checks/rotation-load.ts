@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inParallel, type Perform, percentile } from './perform.ts';
-import { killRotations } from './rotation-kills.ts';
 
 const WRITERS = 3;
 const READERS = 2;
@@ -9,10 +9,7 @@ const CALLERS = 32;
 /** The number of tokens that one call reads back. */
 const PAGE = 100;
 
-/**
- * Starts writers and readers. Each writer creates or changes its own tokens and reads them back. The readers read any
- * token. `written` must contain the tokens `rotated-0`, `rotated-1`, … with their data.
- */
+/** Starts writers, which read their tokens back, and readers of `rotated-N` in `written`. */
 function startLoad({ remote, everything }: Rotated, written: Map<string, number>, random: () => number) {
   const tokens = written.size;
   let running = true;
@@ -56,7 +53,6 @@ function startLoad({ remote, everything }: Rotated, written: Map<string, number>
   const readers = Array.from({ length: READERS }, () => work(read)());
 
   return {
-    /** Returns the number of calls that failed or returned wrong data, and the first of these. */
     refusals: () => ({ refused, firstRefusal }),
     /** Returns the number of reads since the last call, and their 99th percentile in milliseconds. */
     readsSince() {
@@ -71,7 +67,6 @@ function startLoad({ remote, everything }: Rotated, written: Map<string, number>
   };
 }
 
-/** A served vault whose keys are rotated. */
 interface Rotated {
   readonly remote: Perform;
   readonly everything: string;
@@ -85,14 +80,10 @@ interface LoadOptions {
   /** The time to measure reads before the first rotation, in milliseconds. */
   readonly beforeMs?: number;
   readonly onTokens?: () => Promise<void>;
-  /** Runs the last rotations, which nothing kills. */
   readonly finish: () => Promise<void>;
 }
 
-/**
- * Rotates keys while callers write and read, kills rotations at random moments, and lets the last ones finish. Resolves to
- * the figures, and to a function that counts the acknowledged writes which are missing.
- */
+/** Rotates keys under load, kills rotations, and lets the last ones finish. `countLost` counts lost writes. */
 export async function rotateBesideLoad(
   vault: Rotated,
   { tokens, kills, random, beforeMs = 0, onTokens, finish }: LoadOptions,
@@ -134,4 +125,31 @@ export async function rotateBesideLoad(
   }
   const times = { readP99Before, readP99During, readsDuring, rotationMs };
   return { figures: { killed, acknowledged: written.size, ...load.refusals(), ...times }, countLost };
+}
+
+/** The range of times to kill a rotation at, as parts of the time of a whole rotation, which differs by machine. */
+const KILL_AT = [0.3, 0.9] as const;
+/** The maximum number of rotations to start for each kill, because some end before. */
+const MAX_STARTS = 5;
+
+/** Kills rotations before they end. Rejects if the first one, which nothing kills, fails. */
+export async function killRotations(
+  rotate: (...flags: readonly string[]) => ChildProcess,
+  { kills, random }: { readonly kills: number; readonly random: () => number },
+): Promise<number> {
+  const started = performance.now();
+  const [code] = await once(rotate(), 'exit');
+  if (code !== 0) throw new Error(`the rotation that measures the time ended with ${code}`);
+  const wholeMs = performance.now() - started;
+  const [least, most] = KILL_AT;
+  let killed = 0;
+  for (let run = 0; killed < kills && run < MAX_STARTS * kills; run += 1) {
+    const child = rotate(...(run % 2 === 0 ? [] : ['--indexes']), ...(run % 5 === 2 ? ['--master'] : []));
+    const ended = once(child, 'exit');
+    await Promise.race([sleep(wholeMs * (least + random() * (most - least))), ended]);
+    child.kill('SIGKILL');
+    await ended;
+    if (child.signalCode === 'SIGKILL') killed += 1;
+  }
+  return killed;
 }

@@ -13,22 +13,17 @@ import { makeVaultFile } from './vault-file.ts';
 
 const execute = promisify(execFile);
 
-export interface StartOptions {
-  /** The limit on open descriptors (`ulimit -n`). */
+interface StartOptions {
   readonly descriptors?: number;
   readonly flags?: readonly string[];
   readonly nodeFlags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string;
 }
 
 export type ServedVault = Awaited<ReturnType<typeof serveVault>>;
 
-/**
- * Creates a vault file in its own folder, for the built product. The processes end with this one at the latest.
- * `everyFlags` are flags for Node in each process of the product.
- */
+/** Creates a vault file for the built product. `everyFlags` are flags for Node in each process of it. */
 export async function serveVault(everyFlags: readonly string[] = []) {
   const folder = makeFolder();
   const { file, credential, management, everything } = await makeVaultFile(folder.path);
@@ -65,7 +60,6 @@ export async function serveVault(everyFlags: readonly string[] = []) {
     return performance.now() - started;
   }
 
-  /** Sends SIGKILL and waits until the daemon is gone. */
   async function kill(): Promise<void> {
     await daemon?.stop('SIGKILL');
     await remote?.close();
@@ -88,12 +82,10 @@ export async function serveVault(everyFlags: readonly string[] = []) {
     running: () => daemon !== undefined && daemon.child.exitCode === null && daemon.child.signalCode === null,
     pid: () => running().pid,
     kill,
-    /** Calls the running daemon over HTTP. */
     remote: createCaller(() => {
       if (!remote) throw new Error('the daemon is not running');
       return remote;
     }),
-    /** Calls the vault on the file, opened in this process. */
     direct: createCaller(() => direct),
     cli,
     /** Rejects with a `CheckFailure` unless doctor finds nothing. */

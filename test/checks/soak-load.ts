@@ -3,19 +3,14 @@ import { CheckFailure } from './check.ts';
 import { seededNumbers } from './perform.ts';
 import type { ServedVault } from './served-vault.ts';
 
-/**
- * The maximum number of tokens that each worker keeps. Without a limit the file would grow, which looks like a leak.
- */
+/** The maximum number of tokens of a worker: a growing file would look like a leak. */
 const MAX_OWN = 100;
 const EXPECTED = { createToken: 201, getToken: 200, listTokens: 200, updateToken: 200, deleteToken: 204 } as const;
 type LoadOperation = keyof typeof EXPECTED;
 
 export type LoadReport = ReturnType<typeof createLoadReport>;
 
-/**
- * Creates a report of the calls and errors. `lost` counts the tokens at the end that did not have the last version that
- * was answered.
- */
+/** Creates a report. `lost` counts the tokens without the last version that was answered. */
 export function createLoadReport() {
   const counts = { createToken: 0, getToken: 0, listTokens: 0, updateToken: 0, deleteToken: 0 };
   return { counts, expiring: 0, lost: 0, errors: 0, firstError: undefined as string | undefined };
@@ -23,7 +18,7 @@ export function createLoadReport() {
 
 export const callsOf = ({ counts }: LoadReport): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly seed: number;
   readonly name: string;
   readonly everyMs: number;
@@ -33,10 +28,7 @@ export interface WorkerOptions {
   readonly lifetime: number;
 }
 
-/**
- * Creates, reads, lists, patches and deletes the worker's own tokens. A quarter of its new tokens expire during the
- * load. Reads the others at the end.
- */
+/** Uses the worker's own tokens, a quarter of which expire. Reads the others at the end. */
 export async function soakWorker(
   vault: ServedVault,
   report: LoadReport,
@@ -47,7 +39,6 @@ export async function soakWorker(
   const versions = new Map<string, number>();
   let count = 0;
 
-  /** Sends a call. Resolves to whether it was answered as expected. */
   async function send(operation: LoadOperation, parts: object): Promise<boolean> {
     try {
       const { status, text } = await vault.remote(vault.everything, operation, parts);
@@ -71,7 +62,6 @@ export async function soakWorker(
     const data = { version: count, filling: 'x'.repeat(Math.floor(random() * 1_500)) };
     const body = { id, type: 'token', data, metadata: { worker: name, turn: String(count % 10) } };
     if (random() < 0.25) {
-      // The sweeper removes this token.
       const expires_at = new Date(now() + lifetime * (1 + random() * 10)).toISOString();
       report.expiring++;
       await send('createToken', { body: { ...body, expires_at } });

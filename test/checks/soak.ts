@@ -14,7 +14,6 @@ import { readColumn } from './tamper-file.ts';
 
 const WORKERS = 8;
 const EVERY_MS = 1_000;
-/** How long the load lasts. */
 interface Duration {
   readonly minutes: number;
   /** The minutes before memory is measured. */
@@ -55,15 +54,10 @@ const SETTLED = {
 const KEPT_BYTES = 8192;
 const KEPT = builtText('response.end(bodyText??"",');
 const KEEPING = `(globalThis.kept??=[]).push(Buffer.alloc(${KEPT_BYTES},1)),${KEPT}`;
-/** The duration of the memory control. */
 const SHORT: Duration = { ...QUICK, minutes: 1, settledAfter: 1 / 2 };
-/**
- * The allowed change in the number of descriptors. The client opens and closes a connection for each worker, and SQLite
- * opens and closes its own files.
- */
+/** The allowed change of descriptors: each worker and SQLite open and close some. */
 const DESCRIPTOR_TOLERANCE = WORKERS + 4;
 
-/** One measurement of the daemon. */
 interface Sample {
   readonly minute: number;
   readonly rss: number;
@@ -110,11 +104,9 @@ function look(vault: ServedVault, minute: number): Sample {
 interface SoakOptions {
   /** Runs before each sample, and causes the flaw of the control. */
   readonly besides?: () => Promise<void>;
-  /** The clock of the vault. Default: the machine's. */
   readonly clock?: { readonly now: () => number; readonly speed: number };
 }
 
-/** Runs the load and takes samples. */
 async function soak(
   vault: ServedVault,
   seed: number,
@@ -272,7 +264,6 @@ async function leakMemory(seed: number): Promise<Figures> {
   return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
 }
 
-/** Puts an older token back while calls write. */
 async function restoreToken(seed: number): Promise<Figures> {
   await using vault = await startServedVault();
   const { body } = await vault.direct(vault.everything, 'createToken', { body: { type: 'token', data: 'old' } });

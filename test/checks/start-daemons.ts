@@ -19,10 +19,7 @@ const OPTIONS = {
   version: '0.0.0',
 } as const;
 
-/**
- * Starts a daemon for each vault, in this process: vaults of other processes cannot share a stepping clock and seeded
- * random numbers.
- */
+/** Starts a daemon for each vault in this process, where they share a stepping clock and random numbers. */
 export async function startDaemons(vaults: readonly Vault[], draw: Draw) {
   const daemons = await Promise.all(
     vaults.map(async (vault) => {
@@ -34,7 +31,7 @@ export async function startDaemons(vaults: readonly Vault[], draw: Draw) {
   return {
     urls: daemons.map(({ url }) => url),
     call: (call: Call) => draw.one(daemons).remote.call(call),
-    /** Returns the vault of a random daemon. */
+    callEach: (call: Call) => daemons.map(({ remote }) => remote.call(call)),
     vault: () => draw.one(vaults),
     /** Stops the daemons. Does not close their vaults. */
     stop: async () => {

@@ -1,4 +1,3 @@
-/** The SQL in which the tables of the stores differ. */
 export interface IndexDialect {
   /** Returns the blind index of the fingerprint of a token. */
   first(token: string): string;

@@ -207,10 +207,7 @@ async function runCommands(bin: string): Promise<Figures> {
   }
 }
 
-/**
- * Checks the documented commands of the systemd service: root runs them on a vault of another user, below a folder that
- * only root may enter.
- */
+/** Checks the documented commands of the systemd service, which root runs on a vault of another user. */
 export const CHECK: Check = {
   number: 40,
   name: 'a service of another user',

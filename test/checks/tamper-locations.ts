@@ -14,9 +14,7 @@ export interface TamperLocations {
   at(name: string): VaultLocation;
   /** The faults that report a location without a sound vault, besides those of every vault. */
   readonly refusals: readonly FaultCode[];
-  /** The problems that report an altered vault. */
   readonly problems: readonly string[];
-  /** Returns the flags of the command line that name the location. */
   flags(name: string): readonly string[];
   /** Creates a vault and opens it. Resolves to it and to its first API key. */
   create(
@@ -28,7 +26,6 @@ export interface TamperLocations {
   remove(name: string): Promise<void>;
   /** Runs SQL on a closed vault, without its key. `other` names another vault, whose tables the SQL calls `other`. */
   alter(name: string, sql: string, other?: string): Promise<void>;
-  /** Resolves to the rows of a query on a closed vault. */
   query(name: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Keeps the rows of a closed vault, for `putBack` in this location or a later copy of it. */
   keep(name: string): Promise<readonly KeptTable[]>;

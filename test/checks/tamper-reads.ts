@@ -82,10 +82,7 @@ const GONE = new Set([
   'permission_missing',
 ]);
 
-/**
- * Compares a reply with the sound vault's reply `now` and, if older rows were restored, with its reply `before` the
- * last change.
- */
+/** Compares a reply with the sound one `now`, and with that `before` the last change if rows were restored. */
 export function judgeReply(name: string, found: ReadReply, now: Replies, before?: Replies): Verdict {
   const verdict = judgeAgainst(name, found, now);
   if (before === undefined || verdict === 'same' || verdict === 'error') return verdict;

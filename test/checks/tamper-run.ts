@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import type { CheckReport } from '../../src/vault/checks/check-vault.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { openVaultAt } from '../../src/vault/location.ts';
-import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
+import { runVault } from './daemon-process.ts';
 import type { TamperLocations } from './tamper-locations.ts';
 import { codeOf, judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
@@ -22,16 +21,11 @@ export interface Tampered {
 
 export interface TamperCase {
   readonly name: string;
-  /** Changes the closed vault at the location with this name. */
   readonly alter: (name: string) => Promise<void>;
-  /** Matches the finding that doctor must report. */
   readonly finding?: RegExp;
-  /**
-   * The replies that are allowed: those of the sound vault and, if older rows were restored, those before the change.
-   */
+  /** The allowed replies: of the sound vault, and before the change if older rows were restored. */
   readonly now?: Replies;
   readonly before?: Replies;
-  /** The anchor to open and check the vault with. */
   readonly anchor?: string;
   /** Whether `vault audit verify` must find the edit, too. */
   readonly isAudit?: boolean;
@@ -94,7 +88,6 @@ export async function tamperOnce(
   }
 }
 
-/** Resolves to whether the audit of an altered vault looks sound. */
 async function verifies({ locations, credential }: TamperVault, altered: string): Promise<boolean> {
   const admin = await refusedOr(locations, () => openVaultAdmin({ ...locations.at(altered), credential }));
   if (admin instanceof Fault) return false;
@@ -129,22 +122,13 @@ async function askCommandLine(
 ): Promise<readonly string[]> {
   const flags = [...vault.locations.flags(name), '--key-file', vault.keyFile];
   const anchored = anchor === undefined ? [] : ['--anchor', anchor];
-  const doctor = await exitOf(['doctor', ...flags, ...anchored]);
-  const list = await exitOf(['tokens', 'list', ...flags], vault.apiKey);
+  const { code: doctor } = await runVault(['doctor', ...flags, ...anchored], {});
+  const { code: list } = await runVault(['tokens', 'list', ...flags], { VAULT_API_KEY: vault.apiKey });
   const codes: readonly FaultCode[] = ['damaged', 'wrong_credential', ...vault.locations.refusals];
-  const refused: readonly number[] = codes.map((code) => FAULTS[code].exit);
+  const refused: readonly (number | null)[] = codes.map((code) => FAULTS[code].exit);
   const clear = new Set([0, 3, 4, 5, ...refused]);
   return [
     ...(refused.includes(doctor) ? [] : [`vault doctor exits with ${doctor}`]),
     ...(clear.has(list) ? [] : [`vault tokens list exits with ${list}`]),
   ];
-}
-
-function exitOf(words: readonly string[], apiKey = ''): Promise<number> {
-  const env = { ...ENVIRONMENT, VAULT_API_KEY: apiKey };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [VAULT_BIN, ...words], { env }, (error) =>
-      resolve(error ? Number(error.code ?? -1) : 0),
-    );
-  });
 }

@@ -3,7 +3,6 @@ import type { TamperLocations } from './tamper-locations.ts';
 import type { TamperCase } from './tamper-run.ts';
 import type { TamperVault } from './tamper-vault.ts';
 
-/** Values by name, in SQL. */
 type Named = Readonly<Record<string, string>>;
 
 /** The tables of a store, and the SQL in which it differs from the other store. */
@@ -23,7 +22,6 @@ export interface TamperTables {
   readonly revealed: string;
   readonly tombstones: string;
   readonly counters: string;
-  /** Sets the counters of tokens to zero. */
   readonly noCounters: string;
   readonly newId: string;
   readonly newHash: string;

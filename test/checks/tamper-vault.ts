@@ -17,10 +17,7 @@ const rule = (transform: string, permissions: readonly string[], container = '/'
 
 export type TamperVault = Awaited<ReturnType<typeof makeTamperVault>>;
 
-/**
- * Creates a closed vault with two tenants and rows in every table. Both tenants have a token `token-1`. The last change
- * of the first tenant creates `token-3`. The seed sets the key and the data.
- */
+/** Creates a closed vault with two tenants and rows in every table. The last change creates `token-3`. */
 export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS) {
   const { path: folder, [Symbol.dispose]: remove } = makeFolder();
   const name = locations.nameIn(folder, `sound${seed}`);
@@ -95,7 +92,6 @@ export async function makeTamperVault(seed: number, locations = FILE_LOCATIONS) 
     name,
     keyFile,
     credential,
-    /** A second credential that opens the vault. */
     passphrase: PASSPHRASE,
     apiKey,
     management,

@@ -2,20 +2,74 @@ import { join } from 'node:path';
 import { Fault } from '../../src/core/fault.ts';
 import { openVaultAt } from '../../src/vault/location.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { ask, startDaemon } from './daemon-process.ts';
+import { makeFolder } from './folder.ts';
 import { LAUNDERINGS, launder } from './launder.ts';
+import { builtText, withPatch } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
 import { ROLLBACKS } from './put-back.ts';
-import { ABSURD_COSTS, setSlotCost } from './slot-costs.ts';
 import { TAMPER_EDITS } from './tamper-edits.ts';
-import { tamperFile } from './tamper-file.ts';
+import { ABSURD_COSTS, setSlotCost, tamperFile } from './tamper-file.ts';
 import { FILE_TABLES } from './tamper-file-table.ts';
 import { FILE_LOCATIONS, type TamperLocations } from './tamper-locations.ts';
 import { applicationsIn, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
-import { plantTriggers } from './tamper-running.ts';
 import { type TamperTables, tableEdits } from './tamper-table.ts';
 import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
-import { withVault } from './vault-file.ts';
+import { makeVaultFile, withVault } from './vault-file.ts';
+
+/** Copies what is written and keeps it from expiring. */
+const TRIGGER = `CREATE TABLE loot (full BLOB);
+  CREATE TRIGGER spy AFTER INSERT ON token BEGIN
+    INSERT INTO loot VALUES (new.full);
+    UPDATE token SET expires_at = NULL WHERE token = new.token;
+  END`;
+
+/** How many creates run at a time. Several start the writer thread, which then writes all tokens. */
+const WRITERS = { main_thread: 1, writer_thread: 12 } as const;
+
+const GUARD = builtText('this.#isAltered)throw');
+
+/** Adds a trigger to the file of a running daemon, and creates tokens. Counts the rows that it copied. */
+async function plantTrigger(writers: number, bin?: string) {
+  using folder = makeFolder();
+  const vault = await makeVaultFile(folder.path);
+  await using daemon = await startDaemon({ file: vault.file, readyFile: join(folder.path, 'ready.json'), bin });
+  const call = async (path: string, body?: object) => (await ask(daemon.url, vault.everything, path, body)).status;
+  const create = (id: string) => call('/tokens', { id, type: 'token', data: id, expires_at: '2099-01-01T00:00:00Z' });
+  const createAll = (name: string) =>
+    Promise.all(Array.from({ length: writers }, (_, at) => create(`${name}-token-${at}`)));
+  for (const name of ['first', 'second']) {
+    const made = await createAll(name);
+    if (made.some((status) => status !== 201)) throw new Error(`before the attack: ${made}`);
+  }
+  await tamperFile(vault.file, (connection) => void connection.exec(TRIGGER));
+  const creates = await createAll('after');
+  const [read, ready] = [await call('/tokens/first-token-0'), await call('/readyz')];
+  let copied = -1;
+  await tamperFile(vault.file, (connection) => {
+    copied = Number(connection.prepare('SELECT count(*) FROM loot').pluck().get());
+  });
+  return { copied, creates: new Set(creates), read, ready };
+}
+
+/** Rejects with a `CheckFailure` if a running daemon runs a trigger, or if a daemon without the guard does not. */
+async function plantTriggers(): Promise<Readonly<Record<string, number>>> {
+  let refused = 0;
+  await withPatch([GUARD, 'false)throw'], async (bin) => {
+    for (const [name, writers] of Object.entries(WRITERS)) {
+      const { copied, creates, read, ready } = await plantTrigger(writers);
+      const found = `${name}: ${copied} rows copied, creates ${[...creates]}, read ${read}, /readyz ${ready}`;
+      if (copied !== 0 || [...creates].some((status) => status !== 500) || read !== 500 || ready !== 503) {
+        throw new CheckFailure(`a trigger planted in an open file, ${found}`);
+      }
+      refused += writers;
+      const { copied: stolen } = await plantTrigger(writers, bin);
+      if (stolen !== writers) throw new Error(`without the guard the trigger copies ${stolen} of ${writers} rows`);
+    }
+  });
+  return { refused_after_trigger: refused };
+}
 
 const PASSPHRASE_SLOT = 1;
 /** The longest time to refuse an absurd cost, in milliseconds. A derivation at the lowest cost takes about as long. */
@@ -24,7 +78,7 @@ const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
 /** A quick run runs the command line for one of every `CLI_EVERY` edits. */
 const CLI_EVERY = 8;
 
-export interface TamperSubject {
+interface TamperSubject {
   readonly locations: TamperLocations;
   readonly minEdits: number;
   /** A quick run makes one of every `sample` edits. */
@@ -39,7 +93,6 @@ export interface TamperSubject {
   further?(vault: TamperVault): Promise<Readonly<Record<string, number>>>;
 }
 
-/** Cuts the last entry from the end of the audit. */
 const CUT_TAIL = 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)';
 
 const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
@@ -82,9 +135,7 @@ async function soundReplies(vault: TamperVault, applications: readonly string[],
 const act = (vault: TamperVault, name: string, change: (typeof ROLLBACKS)[string][0]) =>
   withVault(at(vault, name), (perform) => change(perform, vault));
 
-/**
- * Returns cases that restore older rows: one kind of row at a time, and all rows at once, which only an anchor reveals.
- */
+/** Returns cases that restore older rows of a kind, or all, which only an anchor reveals. */
 async function rollbacks(
   { countOn }: TamperSubject,
   vault: TamperVault,

@@ -12,7 +12,6 @@ export interface VaultFile {
   readonly keyFile: string;
   readonly credential: { readonly kind: 'key_file'; readonly key: Uint8Array };
   readonly management: string;
-  /** The key of a private application with all token permissions and `reveal` on everything. */
   readonly everything: string;
 }
 
@@ -48,7 +47,7 @@ export async function withVault<T>(
   }
 }
 
-export interface ListedToken {
+interface ListedToken {
   readonly id: string;
   readonly data: unknown;
   readonly metadata: unknown;

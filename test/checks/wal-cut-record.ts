@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { remoteClient } from '../../src/client/remote.ts';
+import { connect } from '../../src/store/sqlite/file/connect.ts';
+import { type Connection, type Driver, loadDriver } from '../../src/store/sqlite/file/driver.ts';
 import { startDaemon } from './daemon-process.ts';
 import { makeFolder } from './folder.ts';
 import { createCaller } from './perform.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
-import { createCutRows, makePagesSmall } from './wal-cut-rows.ts';
 
 /** Milliseconds to wait for the anchor, which the daemon writes once a second. */
 const ANCHOR_MS = 1_400;
@@ -18,7 +19,6 @@ const BATCH = 3;
 /** Each write whose version is a multiple of this creates a batch. */
 const BATCH_EVERY = 7;
 
-/** The last version written into each token, by id. */
 export type Tokens = ReadonlyMap<string, number>;
 
 /** A vault whose daemon was killed while all of its commits were in the log. */
@@ -27,9 +27,7 @@ export interface RecordedLog extends LogLayout, Pick<VaultFile, 'credential' | '
   readonly log: Buffer;
   /** The ends of the commits of writes. Others write the index of the log. */
   readonly writeEnds: readonly number[];
-  /** The tokens before the first write and after each write. */
   readonly states: readonly Tokens[];
-  /** Anchors, by the number of writes made before. */
   readonly anchors: ReadonlyMap<number, string>;
 }
 
@@ -71,10 +69,7 @@ export async function recordLog(
   return { ...keys, ...layout, writeEnds: writeEnds.toReversed(), database, log, states, anchors };
 }
 
-/**
- * Holds a read snapshot from before all commits, so that SQLite copies nothing from the log into the database. Resolves
- * to a function that releases it.
- */
+/** Holds an earlier read snapshot, so that the log is not emptied. Resolves to a function that releases it. */
 async function holdLog(file: string): Promise<() => void> {
   const { default: Database } = await import('better-sqlite3');
   const connection = new Database(file, { readonly: true });
@@ -146,4 +141,65 @@ function readLogLayout(log: Buffer): LogLayout {
     throw new Error('the log does not end with a whole transaction');
   }
   return { frameEnds, commitEnds };
+}
+
+interface CutRows {
+  /** Returns the result of the query, by default all rows of all tables as one text. `length` must not exceed that of the previous call. */
+  at(length: number): string;
+}
+
+/** Creates a copy whose log is cut shorter and shorter. Read-only opens leave the log as it is. */
+export async function createCutRows(
+  folder: string,
+  { database, log }: { readonly database: Buffer; readonly log: Buffer },
+  query?: string,
+): Promise<CutRows> {
+  const Database = await loadDriver();
+  const file = join(folder, 'rows.db');
+  writeFileSync(file, database, { mode: 0o600 });
+  writeFileSync(`${file}-wal`, log, { mode: 0o600 });
+  const asked = query ?? read(Database, file, queryOfAll);
+  return {
+    at(length) {
+      truncateSync(`${file}-wal`, length);
+      return read(Database, file, (connection) => String(connection.prepare<[]>(asked).pluck().get()));
+    },
+  };
+}
+
+function read(Database: Driver, file: string, what: (connection: Connection) => string): string {
+  const connection = new Database(file, { readonly: true, fileMustExist: true });
+  try {
+    return what(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Returns a query for one text with every column of every row. */
+function queryOfAll(connection: Connection): string {
+  const tables = connection.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+  const texts = tables.map((table) => {
+    const columns = connection.prepare<[], string>(`SELECT name FROM pragma_table_info('${table}')`).pluck().all();
+    const row = columns.map((column) => `quote("${column}")`).join(" || ',' || ");
+    return `coalesce((SELECT group_concat(${row}, ';') FROM "${table}"), '')`;
+  });
+  return `SELECT ${texts.join(" || '/' || ")}`;
+}
+
+const PAGE_BYTES = 512;
+
+/** Rewrites a closed vault with small pages. Its log is then shorter, with the same content. */
+async function makePagesSmall(file: string): Promise<void> {
+  const connection = connect(await loadDriver(), file);
+  try {
+    // SQLite cannot change the page size of a database in WAL mode.
+    connection.pragma('journal_mode = DELETE');
+    connection.pragma(`page_size = ${PAGE_BYTES}`);
+    connection.exec('VACUUM');
+    connection.pragma('journal_mode = WAL');
+    if (connection.pragma('page_size', { simple: true }) !== PAGE_BYTES) throw new Error('the pages are as they were');
+  } finally {
+    connection.close();
+  }
 }

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { type Check, CheckFailure, type CheckOptions, mustAllFail } from './check.ts';
-import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
+import { runVault } from './daemon-process.ts';
 import { makeMemoryFolder } from './folder.ts';
 import { seededNumbers } from './perform.ts';
 import { readTokens, withVault } from './vault-file.ts';
-import { type RecordedLog, recordLog, type Tokens } from './wal-cut-record.ts';
-import { createCutRows } from './wal-cut-rows.ts';
+import { createCutRows, type RecordedLog, recordLog, type Tokens } from './wal-cut-record.ts';
 
 const COMMITS = 20;
 const FIRST_ANCHOR = 10;
@@ -16,16 +13,13 @@ const FIRST_ANCHOR = 10;
 const RANDOM = { quick: 60, full: 1_000 } as const;
 /** The step between the lengths at which a quick run reads rows. A full run reads at every length. */
 const QUICK_STEP = 37;
-const execute = promisify(execFile);
 
 interface Outcome {
   readonly tokens: Tokens | undefined;
   readonly fault: string | undefined;
 }
 
-/**
- * Returns the lengths to open the vault with: around the end of the log's header and of each frame, and random ones.
- */
+/** Returns lengths around the ends of the log's header and of each frame, and random ones. */
 function lengthsOf(log: RecordedLog, random: () => number, { quick }: Pick<CheckOptions, 'quick'>): readonly number[] {
   const lengths = new Set([0, 1, 31, 32, 33]);
   const around = quick ? [-1, 0] : [-2, -1, 0, 1, 2];
@@ -67,19 +61,14 @@ async function cutAndOpen(recorded: RecordedLog, length: number, folder: string,
 }
 
 /** Runs the command line on a cut log. Resolves to its exit code. */
-async function cutAndRun(recorded: RecordedLog, length: number, folder: string, anchor: string): Promise<number> {
+async function cutAndRun(recorded: RecordedLog, length: number, folder: string, anchor: string) {
   const file = place(recorded, length, folder, anchor);
   const args = ['tokens', 'list', '--size', '1', '--file', file, '--anchor', join(folder, 'anchor')];
-  const env = { ...ENVIRONMENT, VAULT_API_KEY: recorded.everything };
-  return await execute(process.execPath, [VAULT_BIN, ...args], { env }).then(
-    () => 0,
-    (error: { readonly code: number }) => error.code,
-  );
+  return (await runVault(args, { VAULT_API_KEY: recorded.everything })).code;
 }
 
 interface Flaw {
   readonly forgetsAnchor?: boolean;
-  /** Counts a commit that lacks its last byte. */
   readonly countsEarly?: boolean;
 }
 
@@ -162,10 +151,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
 
 const run = (options: CheckOptions) => cut(options);
 
-/**
- * Opens cut vaults without their anchor, then counts commits that lack their last byte. The check must detect both
- * flaws.
- */
+/** Opens vaults without their anchor, then counts commits too early. The check must detect both. */
 const control = (options: CheckOptions) =>
   mustAllFail([
     () => cut({ ...options, quick: true }, { forgetsAnchor: true }),

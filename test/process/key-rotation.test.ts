@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { seededNumbers } from '../checks/perform.ts';
-import { rotateUnderLoad } from '../checks/rotation-run.ts';
+import { rotateUnderLoad } from '../checks/rotation.ts';
 import { type Command, initVault, runInShared } from '../scripts/run-script.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

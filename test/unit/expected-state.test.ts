@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createExpectedState } from '../checks/expected-state.ts';
+import { createExpectedState } from '../checks/kill-writer.ts';
 
 const IDS = ['one', 'two', 'three'];
 const token = (version: number) => ({ data: { left: version, right: version }, metadata: { version: `${version}` } });

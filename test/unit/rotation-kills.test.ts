@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { seededNumbers } from '../checks/perform.ts';
-import { killRotations } from '../checks/rotation-kills.ts';
+import { killRotations } from '../checks/rotation-load.ts';
 
 const killsOf = (code: string) =>
   killRotations(() => spawn(process.execPath, ['-e', code]), { kills: 2, random: seededNumbers(1) });

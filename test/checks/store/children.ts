@@ -1,6 +1,5 @@
 import { CheckFailure, type CheckOptions } from '../check.ts';
-import { childrenCheck, ROUNDS } from '../children.ts';
-import { attackChildren } from '../children-attack.ts';
+import { attackChildren, childrenCheck, ROUNDS } from '../children.ts';
 import { startFleet } from './fleet.ts';
 
 async function attack({ seed, quick }: CheckOptions, bin?: string) {

@@ -11,19 +11,14 @@ import { fleetLoad } from './fleet-load.ts';
 
 const DAEMONS = [0, 1] as const;
 const ROUNDS = { quick: 1, full: 10 } as const;
-/** The number of creates of each daemon before the failover. */
 const OPENING = 12;
-/** The number of creates of each daemon that the failover loses. */
 const LOST = 15;
 const MAX_READY_MS = 10_000;
 /** More than the interval in which a daemon writes its anchor. */
 const ANCHOR_MS = 1_500;
 const KEEPS = builtText('(await compareIfPresent(parts,path),await writeAnchorFile(path,text)');
 
-/**
- * Lets a copy without the last commits take over at another address. Resolves to the milliseconds until the daemons are
- * ready, and to the number of tokens that they keep.
- */
+/** Lets a copy without the last commits take over. Resolves to the time until readiness, and the tokens kept. */
 async function failOver({ seed }: CheckOptions, bin?: string): Promise<{ readonly ms: number; readonly kept: number }> {
   const copyPort = await freePort();
   const proxy = await startCutProxy(copyPort);

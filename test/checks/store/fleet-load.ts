@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure, type Figures } from '../check.ts';
-import { createExpectedState } from '../expected-state.ts';
-import { verifyTokens, writeTokens } from '../kill-writer.ts';
+import { createExpectedState, verifyTokens, writeTokens } from '../kill-writer.ts';
 import { seededNumbers } from '../perform.ts';
 import type { Fleet } from './fleet.ts';
 
 const WRITERS = 4;
 
 interface LoadOptions {
-  /** Counts a write as acknowledged when it is sent: for controls. */
   readonly trusting?: boolean;
-  /** The share of writes that create a batch of tokens. Default: 0. */
   readonly batches?: number;
   /** Is called for each write that is refused with 507, and receives the number of the daemon. */
   readonly refused?: (daemon: number) => void;
@@ -71,10 +68,7 @@ export function fleetLoad(fleet: Fleet, seed: number, { trusting = false, batche
     expected,
     verify,
     writeWhile,
-    /**
-     * Writes to all daemons while `fault` happens to one of them. Resolves to the milliseconds of each write of the others,
-     * and to the longest time in which they had no answer.
-     */
+    /** Writes to all daemons while `fault` happens to one. Resolves to the others' times and longest pause. */
     async writeDuring(victim: number, fault: () => Promise<unknown>) {
       const times: number[] = [];
       let [isOver, pause, last] = [false, 0, performance.now()];

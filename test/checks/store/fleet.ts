@@ -11,20 +11,16 @@ import { parseStore } from '../../../src/vault/location.ts';
 import { createStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres } from '../../postgres/start-postgres.ts';
 import { CheckFailure, type Figures } from '../check.ts';
-import { type DaemonProcess, ENVIRONMENT, startServe, VAULT_BIN } from '../daemon-process.ts';
+import { type DaemonProcess, ENVIRONMENT, runVault, startServe, VAULT_BIN } from '../daemon-process.ts';
 import { makeFolder } from '../folder.ts';
 import { createCaller, EVERYTHING, type Perform } from '../perform.ts';
 
 const execute = promisify(execFile);
-const MAX_EXIT_MS = 10_000;
 
 export interface FleetOptions {
   readonly daemons: number;
-  /** Further settings of PostgreSQL. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Receives the lines of the server's log. */
   readonly onLog?: (line: string) => void;
-  /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string | undefined;
   /** Returns the port that the daemons connect to; a proxy may listen there. Default: the server's. */
   readonly portOf?: (serverPort: number) => Promise<number>;
@@ -38,10 +34,7 @@ export interface FleetOptions {
 
 export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
-/**
- * Starts a PostgreSQL server, creates a vault in it, and starts several daemons, which are known by their numbers from 0.
- * All end with this process at the latest.
- */
+/** Starts PostgreSQL, a vault in it, and daemons with numbers from 0. All end with this process at the latest. */
 export async function startFleet({
   daemons,
   settings = {},
@@ -61,7 +54,6 @@ export async function startFleet({
   const keyFile = join(folder, 'vault.key');
   const key = randomBytes(32);
   writeFileSync(keyFile, key, { mode: 0o600 });
-  // The server requires no password, but the client does.
   process.env['PGPASSWORD'] = 'unused';
   const { application } = await createStoreVault({
     store: parseStore(store, false),
@@ -133,10 +125,8 @@ export async function startFleet({
     },
     keyFile,
     management,
-    /** The key of a private application with all token permissions and `reveal` on everything. */
     everything: String(made.body['key']),
     daemons: [...callers.keys()],
-    /** Calls a daemon. */
     at,
     readiness,
     /** Resolves to the milliseconds until all daemons answer `/readyz` with this status. Rejects after `most`. */
@@ -155,9 +145,7 @@ export async function startFleet({
     errorsOf: (daemon: number) => running[daemon]?.told() ?? '',
     start,
     signal: (daemon: number, signal: 'SIGSTOP' | 'SIGCONT') => void running[daemon]?.child.kill(signal),
-    /** Kills a daemon with SIGKILL, and waits until it is gone. */
     kill: async (daemon: number) => void (await running[daemon]?.stop('SIGKILL')),
-    /** Starts a command on the store. */
     spawn(...args: readonly string[]): ChildProcess {
       const options = { env: { ...env, VAULT_STORE: store }, stdio: 'ignore' } as const;
       const child = spawn(process.execPath, [VAULT_BIN, ...args], options);
@@ -165,13 +153,8 @@ export async function startFleet({
       return child;
     },
     /** Runs a command on the store. Resolves to its exit code, or to -1 when it does not end soon. */
-    async exitOf(...args: readonly string[]): Promise<number> {
-      const options = { env: { ...env, VAULT_STORE: store }, timeout: MAX_EXIT_MS };
-      return execute(process.execPath, [VAULT_BIN, ...args], options).then(
-        () => 0,
-        ({ code }: { readonly code: unknown }) => (typeof code === 'number' ? code : -1),
-      );
-    },
+    exitOf: async (...args: readonly string[]): Promise<number> =>
+      (await runVault(args, { ...own, VAULT_STORE: store })).code ?? -1,
     /** Runs a command on the store. Resolves to its standard output, also when it exits with 9. */
     async cli(...args: readonly string[]): Promise<string> {
       const options = { env: { ...env, VAULT_STORE: store }, maxBuffer: 2 ** 26 };

@@ -11,7 +11,6 @@ const DAEMONS = [0, 1] as const;
 const ROUNDS = { quick: 1, full: 10 } as const;
 /** The number of bytes left free at first, so that the disk fills up during a commit. */
 const LEFT = 200_000;
-/** The number of refusals of each daemon that end a round. */
 const MIN_REFUSALS = 20;
 const MAX_WAIT_MS = 10_000;
 const MAX_RECOVERY_MS = 2_000;

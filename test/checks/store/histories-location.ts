@@ -7,7 +7,6 @@ import { CREDENTIAL, type HistoryLocation, type HistoryLocations } from '../hist
 import { groupRows, spreadRows } from '../histories-rows.ts';
 
 const NAME = 'history';
-/** The schema with the rows of the new vault. */
 const KEPT = 'kept';
 
 /** The tables with records, in the order of writing: of two rows at one position, the first stays. */
@@ -19,7 +18,6 @@ const TABLES = [
 /** Tables with rows of deleted tenants, until the sweeper removes them. */
 const PURGED = ['token', 'token_index', 'container_set'];
 
-/** Leaves out those. */
 function onlyLive(table: string): string {
   return PURGED.includes(table) ? 'WHERE tenant NOT IN (SELECT tenant FROM vault.purge)' : '';
 }
@@ -55,7 +53,7 @@ export async function storeLocations(): Promise<HistoryLocations> {
   const server = await startPostgres({
     settings: { fsync: 'off', full_page_writes: 'off', jit: 'off', autovacuum: 'off' },
   });
-  // Connections without a password need none, but the client requires one.
+  // The client requires a password.
   process.env['PGPASSWORD'] = 'unused';
   const url = `postgres://postgres@127.0.0.1:${server.port}/${NAME}?sslmode=disable`;
   const at = { store: parseStore(url, true), credential: CREDENTIAL };

@@ -1,6 +1,5 @@
 import type { Check } from '../check.ts';
-import { runHistoriesIn } from '../histories.ts';
-import { ALL_GUARDS, removeHistoryGuards } from '../histories-controls.ts';
+import { ALL_GUARDS, removeHistoryGuards, runHistoriesIn } from '../histories.ts';
 import { storeLocations } from './histories-location.ts';
 
 const HISTORIES = 300;

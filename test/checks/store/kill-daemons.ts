@@ -7,7 +7,6 @@ import { fleetLoad } from './fleet-load.ts';
 const DAEMONS = 3;
 const CYCLES = { quick: 4, full: 200 } as const;
 const MAX_P99_MS = 1_000;
-/** The share of writes that create a batch of tokens. */
 const BATCHES = 0.1;
 
 /** Kills one of three daemons under load, again and again. The others continue, and nothing is lost. */

@@ -4,7 +4,6 @@ import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { startFleet } from './fleet.ts';
 
 const TOKENS = { quick: 50, full: 2_000 } as const;
-/** Part of every value that the database must not show. */
 const CANARY = 'canary-4f1c';
 
 /** Searches all files of the server and its log of all statements for values and keys. */

@@ -8,10 +8,7 @@ const REFUSED: readonly number[] = [401, 429];
 /** The part of the built product that compares a known key with the audit before each call. */
 const COMPARES = builtText('context.follower.isUnchanged(entry.stamp)');
 
-/**
- * Replaces a key through one daemon, and uses the old and the new key at once through another. Then does the same with a
- * second key, which is created and deleted.
- */
+/** Replaces, then adds and deletes keys through one daemon, and uses them at once through another. */
 async function replace({ quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
   await using fleet = await startFleet({ daemons: 2, ...options });
   const counts = { rounds: 0, old_keys_accepted: 0, new_keys_refused: 0 };

@@ -18,10 +18,7 @@ const LOCKS = builtText(
 const UPDATES =
   'WITH h AS (UPDATE vault.head SET logged = logged WHERE left_at IS NULL RETURNING 1) SELECT 1 / count(*) AS open FROM h';
 
-/**
- * Keeps a snapshot open in another session, as `pg_dump` does, while two daemons write. The log then leaves no versions
- * of a row behind, which each later write would have to pass. Only a full run judges the rate.
- */
+/** Keeps a snapshot open, as `pg_dump` does, while daemons write: no row may collect versions. */
 async function keepOpen({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
   const { closed, open } = SECONDS[quick ? 'quick' : 'full'];
   await using fleet = await startFleet({ daemons: 2, ...options });

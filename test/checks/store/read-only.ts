@@ -7,9 +7,7 @@ const ROUNDS = { quick: 2, full: 20 } as const;
 /** A daemon waits 2 s for a server that accepts writes. */
 const MAX_WAIT_MS = 2_500;
 
-/**
- * Makes the server read-only under load, as a failover does, and writable again. The daemons follow without a restart.
- */
+/** Makes the server read-only under load and writable again. The daemons follow without a restart. */
 async function turn({ seed, quick }: CheckOptions, returns: boolean) {
   await using fleet = await startFleet({ daemons: 2 });
   const load = fleetLoad(fleet, seed);

@@ -91,6 +91,5 @@ export const CHECK: Check = {
   name: 'rotation with three daemons',
   quick: true,
   run: (options) => rotate(options, true),
-  /** A vault whose keys are not rotated. */
   control: (options) => rotate({ ...options, quick: true }, false),
 };

@@ -45,7 +45,6 @@ const ATTACK: readonly string[] = [
   'CREATE OPERATOR public.|| (FUNCTION = public.joined, LEFTARG = uuid[], RIGHTARG = uuid[])',
   ...LISTS,
 ];
-/** What `vault doctor` must report. */
 const REPORTED = ['operator public.*', 'operator public.||', 'function public.unnest', 'function public.cardinality'];
 
 /** The number of runs, of deleted rows of the audit, and the latest time that a daemon has written. */

@@ -60,9 +60,6 @@ export const CHECK: Check = {
   quick: true,
   runs: 'alone',
   run: (options) => stop(options),
-  /**
-   * Runs a product whose server waits longer for a stopped daemon. Such a daemon need not hold a lock; one pause of a
-   * full run suffices.
-   */
+  /** Runs a product whose server waits longer for a stopped daemon. One pause of a full run suffices. */
   control: (options) => withPatch([LIMIT, '"5s"'], (bin) => stop({ ...options, quick: false }, { bin })),
 };

@@ -5,7 +5,6 @@ import { createStoreVault, openStoreVault } from '../../../src/vault/store-vault
 import type { TestServer } from '../../postgres/start-postgres.ts';
 import type { TamperLocations } from '../tamper-locations.ts';
 
-/** The schema with the rows that `keep` keeps. */
 const KEPT = 'kept';
 
 /** Locations of vaults in the databases of a server. Their names are those of the databases. */

@@ -4,10 +4,9 @@ import { tamper } from '../tamper.ts';
 import { storeLocations } from './tamper-locations.ts';
 import { STORE_TABLES } from './tamper-table.ts';
 
-/** Alters a vault on PostgreSQL with SQL and without its key. */
 async function tamperStore(options: CheckOptions, edit?: string) {
   await using server = await startPostgres();
-  // Connections without a password need none, but the client requires one.
+  // The client requires a password.
   process.env['PGPASSWORD'] = 'unused';
   const locations = storeLocations(server);
   return await tamper({

@@ -3,13 +3,9 @@ import { openTwice } from '../../postgres/open-twice.ts';
 import { startPostgres } from '../../postgres/start-postgres.ts';
 import type { OpenStores } from '../start-daemons.ts';
 
-/**
- * Runs `use` with a server of its own. Each vault that `use` opens has a schema of its own and a store for each of two
- * daemons. With `isStale`, the second daemon never sees a changed key, rule or tenant.
- */
+/** Runs `use` with a server. With `isStale`, its second daemon never sees a changed key, rule or tenant. */
 export async function withServer<T>(use: (openStores: OpenStores) => Promise<T>, isStale = false): Promise<T> {
   await using server = await startPostgres();
-  // The server requires no password, but the client does.
   process.env['PGPASSWORD'] = 'unused';
   let vaults = 0;
   return await use(async (...parts) => {
