@@ -8,8 +8,7 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 describe('fields', () => {
   test.each(['secret', 'sécret', '\u20ac'.repeat(200)])('leave no byte behind when they are wiped: %j', (text) => {
     const encoder = new FieldEncoder();
-    encoder.text(text);
-    const memory = new Uint8Array(encoder.written().buffer);
+    const memory = new Uint8Array(encoder.encode(text).buffer);
     expect(memory.some((byte) => byte !== 0)).toBe(true);
     encoder.wipe();
     expect(memory.some((byte) => byte !== 0)).toBe(false);

@@ -22,14 +22,9 @@ beforeAll(async () => {
 });
 
 describe('the keyring refuses', () => {
-  it('a key of another size for sealing', () => {
-    const short = KEY.subarray(1);
-    expect(() => sealEnvelope(sodium, short, 1, CONTEXT, CONTEXT)).toThrow(new RangeError('a key must have 32 bytes'));
-  });
-
   it('a text whose padding has no marker', () => {
     const sealed = sealEnvelope(sodium, KEY, 1, CONTEXT, new Uint8Array(64));
-    expect(() => openText(sodium, KEY, CONTEXT, sealed)).toThrow('integrity_failure');
+    expect(() => openText(sodium, KEY, 1, CONTEXT, sealed)).toThrow('integrity_failure');
   });
 
   it('an entry of the audit that names another key', () => {
