@@ -12,7 +12,6 @@ import type { ScanPosition, TimeRange } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
 import { type OpenedToken, queryTest, searchCondition } from '../search/query-test.ts';
 import { type Steps, settled } from '../steps.ts';
-import { readHeld } from '../work.ts';
 import { presentedColumns } from './clear-columns.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
 import { blindName, sealedIndexes } from './indexes.ts';
@@ -74,7 +73,7 @@ function* numberedPage(asked: Asked, numbered: PageQuery, caller: Caller, contex
   yield* settled(caller.work.next());
   const sought = soughtBy(asked, caller, context.clock.cutoff());
   const find = () => findPage(sought, pageRequest(numbered), context);
-  const { records, total } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
+  const { records, total } = yield* caller.work.readHeld(context.limits.response, find, bytesOfPage);
   return pageWith(yield* show(records, asked, sought, caller, context), total, sought, numbered);
 }
 
@@ -104,7 +103,7 @@ function* pageBehind(
   const order = wanted.order ?? cursor?.order;
   if (cursor !== undefined && order !== cursor.order) throw invalid('order', 'must be the order of `start`');
   const find = () => settled(findAfter(sought, { after: cursor?.after, order, limit: size }, context));
-  const { records, next } = yield* readHeld(caller.work, context.limits.response, find, bytesOfPage);
+  const { records, next } = yield* caller.work.readHeld(context.limits.response, find, bytesOfPage);
   const data = yield* show(records, asked, sought, caller, context);
   return { pagination: { page_size: size, next: next && cursorOf(next, order, caller, context) }, data };
 }

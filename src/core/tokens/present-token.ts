@@ -16,9 +16,9 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 
-/** Returns the number of sealed bytes of a token. Its reply is about as long. */
-export function sealedBytes({ presented, full }: PresentedToken): number {
-  return presented.length + full.length;
+/** Returns the number of sealed bytes of a token; 0 without one. Its reply is about as long. */
+export function sealedBytes(token: PresentedToken | undefined): number {
+  return token === undefined ? 0 : token.presented.length + token.full.length;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Caller, Context } from '../handler.ts';
-import type { Instant, PresentedToken } from '../ports.ts';
+import type { Instant } from '../ports.ts';
 import type { SnapshotReads } from '../scan-ports.ts';
 
 /** The number of tokens in one read. */
@@ -11,9 +11,7 @@ export async function* readTokens(ids: readonly string[], now: Instant, { tenant
     const some = ids.slice(at, at + READ_AT_ONCE);
     const find = (reads: Pick<SnapshotReads, 'findPresentedToken'>) =>
       some.map((id) => reads.findPresentedToken(tenant.record.id, id, now));
-    const found: readonly (PresentedToken | undefined)[] =
-      store.readNow?.(find) ??
-      (await Promise.all(some.map((id) => store.findPresentedToken(tenant.record.id, id, now))));
+    const found = await Promise.all(store.readNow?.(find) ?? find(store));
     for (const [position, id] of some.entries()) yield { id, record: found[position] };
   }
 }
