@@ -166,7 +166,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     const { code, wait } = await bodyOf(request, response);
     const opened = await openBy(code, wait);
     if (opened === undefined) {
-      const tooMany = countFailure(networkOf(peerOf(request.socket)));
+      const tooMany = countFailure(networkOf(peerOf(request.socket).address));
       refuse(request, response, tooMany ?? new Problem('console_locked'));
     } else if (opened === 'refused') refuse(request, response, new Problem('console_refused'));
     else if ('number' in opened) answer(response, { status: 202, bodyText: JSON.stringify(opened), traceId });

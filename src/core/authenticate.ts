@@ -10,6 +10,7 @@ import { openTenant } from './tenants/tenant-codec.ts';
 import { isExpired, latestEnd } from './time.ts';
 
 const MAX_CACHED = 10_000;
+const NEVER = Number.POSITIVE_INFINITY;
 
 interface Entry {
   readonly identity: Identity;
@@ -36,16 +37,14 @@ export function createAuthenticator(context: Context) {
     return shared;
   }
 
-  function hasEnded({ identity: { key }, expires_at }: Entry): boolean {
-    if (key.expires_at !== undefined && key.expires_at <= context.clock.cutoff()) return true;
-    if (expires_at === undefined) return false;
-    return expires_at <= context.clock.cutoff() || expires_at > latestEnd(context.clock.now());
-  }
-
-  function live(entry: Entry): Identity {
-    if (hasEnded(entry)) throw new Problem('unauthenticated');
-    context.activity.noteKey(entry.identity.key);
-    return entry.identity;
+  /** Returns the identity of an entry. Throws `unauthenticated` if its key or its application has ended. */
+  function live({ identity, expires_at }: Entry): Identity {
+    const { key } = identity;
+    const end = Math.min(key.expires_at ?? NEVER, expires_at ?? NEVER);
+    const isWrong = expires_at !== undefined && expires_at > latestEnd(context.clock.now());
+    if (isWrong || (end < NEVER && end <= context.clock.cutoff())) throw new Problem('unauthenticated');
+    context.activity.noteKey(key);
+    return identity;
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, type ResultOf } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
-import { missingPermission } from './access/grants.ts';
+import { requirePermission } from './access/grants.ts';
 import { type AuditRecorder, createAuditRecorder } from './audit/audit-recorder.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { isLonger } from './bytes.ts';
@@ -11,7 +11,7 @@ import { HANDLERS, loadReplays } from './handlers.ts';
 import { createIdempotency } from './idempotency.ts';
 import { type JsonText, stringifyJson } from './json/stringify.ts';
 import { loaded } from './loaded-once.ts';
-import { Problem, problemReply, throwIf } from './problem.ts';
+import { Problem, problemReply } from './problem.ts';
 import type { FoundReply, Replay } from './replay.ts';
 import { pageTooLarge } from './request/page.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
@@ -76,7 +76,7 @@ export function createDispatch(context: Context) {
       // The call may have waited for its tick.
       work.endIfAbandoned();
       const row = OPERATIONS[call.operation];
-      throwIf(refusal(identity, row, call));
+      requireAllowed(identity, row, call);
       const sending = call.readBody?.(identity.account) ?? call;
       const sent = yield* settled(sending);
       // Parsing a body and answering it take time.
@@ -85,10 +85,11 @@ export function createDispatch(context: Context) {
       if (sent !== sending || slice !== undefined) {
         // The key may expire while the body arrives or waits for its slice.
         identity = yield* authenticator.identify(call.apiKey);
-        throwIf(refusal(identity, row, call));
+        requireAllowed(identity, row, call);
       }
       const caller = identity;
-      const request = idempotency.requestOf(call, sent, caller.application.record);
+      const { idempotencyKey: key } = call;
+      const request = key === undefined ? undefined : idempotency.requestOf(key, call, sent, caller.application.record);
       const stored = request && (yield* settled(idempotency.find(request, caller.tenant.keyring)));
       const run = (recorder: AuditRecorder) =>
         perform(call.operation, call, sent, { ...caller, recorder, work }, stored);
@@ -151,13 +152,13 @@ export function createDispatch(context: Context) {
   }
 }
 
-/** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */
-function refusal(identity: Identity, row: Operation, call: Call): Problem | undefined {
+/** Performs steps 2 and 3, which run before the body is read. Throws the problem of a call that may not continue. */
+function requireAllowed(identity: Identity, row: Operation, call: Call): void {
   const { application } = identity;
-  if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
+  if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) throw new Problem('origin_refused');
   const { permission, orFlag, orOwn } = row;
-  const needed = orOwn || (orFlag && application.details[orFlag]) ? undefined : permission;
-  return missingPermission(identity, needed) ?? (row.body && checkMediaType(row, call));
+  if (!orOwn && !(orFlag && application.details[orFlag])) requirePermission(identity, permission);
+  if (row.body) checkMediaType(row, call);
 }
 
 /**

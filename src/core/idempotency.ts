@@ -29,12 +29,12 @@ export function createIdempotency({ store, keyring, clock }: Pick<Context, 'stor
 
   return {
     /**
-     * Returns the identity of a call with an idempotency key. Returns undefined for a call without a key, or for an
-     * operation that changes nothing. Throws 400 for an invalid key.
+     * Returns the identity of a call with an idempotency key. Returns undefined for an operation that changes nothing.
+     * Throws 400 for an invalid key.
      */
-    requestOf(call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
-      const { operation, params, query, idempotencyKey: key } = call;
-      if (key === undefined || !takesIdempotencyKey(OPERATIONS[operation])) return undefined;
+    requestOf(key: string, call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
+      const { operation, params, query } = call;
+      if (!takesIdempotencyKey(OPERATIONS[operation])) return undefined;
       if (!KEY.test(key)) throw invalid('IDEMPOTENCY-KEY', IDEMPOTENCY_KEY_RULE);
       const { tenant_id, id } = application;
       const asked = [operation, JSON.stringify([params, query]), sent.bodyText ?? ''];

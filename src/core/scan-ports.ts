@@ -81,10 +81,17 @@ export interface TokenScan {
   scanTokens(filter: TokenFilter, slice: Scan, now: Instant): Promise<ScanSlice>;
 }
 
-/** Synchronous reads of one snapshot of a store. */
+/**
+ * Synchronous reads of one snapshot of a store. When a read of tokens fails, the store repeats it: it can wait for a
+ * lock, and reports the problem.
+ */
 export interface SnapshotReads {
   /** Returns what `AuditStore.followAudit` resolves to. */
-  followAudit(first: number, limit: number): readonly AuditEntry[];
-  findPresentedToken(tenantId: string, id: string, now: Instant): PresentedToken | undefined;
-  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): FoundPage;
+  followAudit(after: number, limit: number): readonly AuditEntry[];
+  findPresentedToken(
+    tenantId: string,
+    id: string,
+    now: Instant,
+  ): PresentedToken | undefined | Promise<PresentedToken | undefined>;
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): FoundPage | Promise<FoundPage>;
 }

@@ -3,7 +3,6 @@ import type { AuditEvent } from './audit/audit-event.ts';
 import type { Dispatch } from './dispatch.ts';
 import type { Context, Identity } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
-import type { Store } from './ports.ts';
 import { Problem } from './problem.ts';
 import type { SnapshotReads } from './scan-ports.ts';
 import { afterArrivals, beginSlice, hasTimeLeft } from './slices.ts';
@@ -26,35 +25,6 @@ export interface Tick {
 /** Holds the tick whose calls run now. A call leaves its tick at its first promise. */
 export interface TickHolder {
   now: Tick | undefined;
-}
-
-/**
- * Returns the reads of the tick, or those of the store outside of one. When a read of the tick fails, the store repeats
- * it: the store can wait for a lock and reports the problem.
- */
-export function readsOf({ ticks: { now: tick }, store }: Pick<Context, 'ticks' | 'store'>) {
-  if (tick === undefined) return store;
-  const { reads } = tick;
-  return {
-    findPresentedToken: (...args: Parameters<Store['findPresentedToken']>) =>
-      orElse(
-        () => reads.findPresentedToken(...args),
-        () => store.findPresentedToken(...args),
-      ),
-    findTokens: (...args: Parameters<Store['findTokens']>) =>
-      orElse(
-        () => reads.findTokens(...args),
-        () => store.findTokens(...args),
-      ),
-  };
-}
-
-function orElse<T, Other>(read: () => T, other: () => Other): T | Other {
-  try {
-    return read();
-  } catch {
-    return other();
-  }
 }
 
 /** The range of the limit of inserted tokens in a tick. One audit row names all tokens of a tick. */

@@ -103,9 +103,19 @@ export class Work {
     if (this.isAbandoned()) throw new Problem('request_timeout');
   }
 
-  /** Returns whether the account may hold a reply of this many bytes. */
-  mayHold(bytes: number): boolean {
-    return this.#replies.mayHold(this.account, bytes);
+  /**
+   * Reads values of a reply, of at most `most` bytes, which are counted before the values are opened. Values must not
+   * wait in memory: if there may be no room, waits for it first; if others have taken it, drops the values and reads
+   * them again.
+   */
+  *readHeld<T>(most: number, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
+    if (!this.#replies.mayHold(this.account, most)) yield* settled(this.hold(most));
+    let found: T | undefined = yield* read();
+    const waiting = this.hold(bytesOf(found));
+    if (waiting === undefined) return found;
+    found = undefined;
+    yield* settled(waiting);
+    return yield* read();
   }
 
   release(): void {
@@ -127,18 +137,4 @@ export class Work {
     if (this.#began !== undefined) this.#spent += runningTime() - this.#began;
     this.#began = undefined;
   }
-}
-
-/**
- * Reads values of a reply, of at most `most` bytes, which are counted before the values are opened. Values must not wait
- * in memory: if there may be no room, waits for it first; if others have taken it, drops the values and reads them again.
- */
-export function* readHeld<T>(work: Work, most: number, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
-  if (!work.mayHold(most)) yield* settled(work.hold(most));
-  let found: T | undefined = yield* read();
-  const waiting = work.hold(bytesOf(found));
-  if (waiting === undefined) return found;
-  found = undefined;
-  yield* settled(waiting);
-  return yield* read();
 }

@@ -3,6 +3,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { runningTime } from '../core/timers.ts';
+import { isLoopback } from './own-hosts.ts';
 
 /** The peer of a connection that ended before its address was read. It counts as another machine. */
 const UNKNOWN = 'unknown';
@@ -11,7 +12,15 @@ const HALF_CLOSED_MS = 500;
 /** The number of 16-bit groups in an IPv6 address, and in its first half. */
 const [GROUPS, NETWORK_GROUPS] = [8, 4];
 
-const peers = new WeakMap<Duplex, string>();
+/** The client of a connection. */
+interface Peer {
+  /** The address; `''` for a Unix socket, and `unknown` if the client went away too early. */
+  readonly address: string;
+  /** The address of another machine; absent for this machine. */
+  readonly remote: string | undefined;
+}
+
+const peers = new WeakMap<Duplex, Peer>();
 /** When the client of each connection closed its sending side. */
 const closed = new WeakMap<Duplex, number>();
 
@@ -27,14 +36,18 @@ export function noteClients(
   server.on(event, (socket: Socket) => {
     // The address of a server on a Unix socket is a path, or null if another process created the socket.
     const isUnixSocket = server.listening && typeof (server.address?.() ?? '') === 'string';
-    peers.set(socket, isUnixSocket ? '' : (socket.remoteAddress ?? UNKNOWN));
+    peers.set(socket, peerAt(isUnixSocket ? '' : socket.remoteAddress));
     socket.once('end', () => closed.set(socket, runningTime()));
   });
 }
 
-/** Returns the address of the client; `''` for a Unix socket, and `unknown` if the client went away too early. */
-export function peerOf(socket: Duplex & { readonly remoteAddress?: string | undefined }): string {
-  return peers.get(socket) ?? socket.remoteAddress ?? UNKNOWN;
+function peerAt(address = UNKNOWN): Peer {
+  return { address, remote: address === '' || isLoopback(address) ? undefined : address };
+}
+
+/** Returns the client of a connection. */
+export function peerOf(socket: Duplex & { readonly remoteAddress?: string | undefined }): Peer {
+  return peers.get(socket) ?? peerAt(socket.remoteAddress);
 }
 
 /**

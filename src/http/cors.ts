@@ -37,28 +37,23 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
     `${headerPrefix}-TRACE-ID, ${headerPrefix}-IDEMPOTENT-REPLAYED, Retry-After`,
   ];
 
-  /** Returns whether the request comes from a page of a listed origin. */
-  function allows({ headers }: IncomingMessage): boolean {
-    return headers.origin !== undefined && listed.has(headers.origin);
-  }
-
   return {
     /**
      * Returns whether a web page sent the request. Browsers add `Sec-Fetch-Site` to its requests, and the page cannot
      * prevent it (Fetch Metadata, §2).
      */
-    isFromBrowser: (request: IncomingMessage): boolean => 'sec-fetch-site' in request.headers || allows(request),
-    fields(request: IncomingMessage): readonly string[] {
-      if (!allows(request)) return vary;
-      return ['Access-Control-Allow-Origin', request.headers.origin ?? '', ...exposed, ...vary];
+    isFromBrowser: ({ headers }: IncomingMessage): boolean =>
+      'sec-fetch-site' in headers || listed.has(headers.origin ?? ''),
+    fields({ headers: { origin = '' } }: IncomingMessage): readonly string[] {
+      return listed.has(origin) ? ['Access-Control-Allow-Origin', origin, ...exposed, ...vary] : vary;
     },
     /**
      * Returns the fields of the answer to a preflight, or undefined if the request is not a preflight or its origin is
      * not listed.
      */
-    preflightFields(request: IncomingMessage, methods: string): readonly string[] | undefined {
-      const isPreflight = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers;
-      if (!isPreflight || !allows(request)) return undefined;
+    preflightFields({ method, headers }: IncomingMessage, methods: string): readonly string[] | undefined {
+      const isPreflight = method === 'OPTIONS' && 'access-control-request-method' in headers;
+      if (!isPreflight || !listed.has(headers.origin ?? '')) return undefined;
       return [
         'Access-Control-Allow-Methods',
         methods,

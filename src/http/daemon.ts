@@ -22,7 +22,7 @@ import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPassed, listenOnPort, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
-import { bodyBytes, writeReply } from './write-reply.ts';
+import { writeReply } from './write-reply.ts';
 
 /** The number of connections whose unread bodies are discarded at a time. */
 const MAX_DRAINS = 8;
@@ -104,7 +104,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const isForeign = ({ headers }: IncomingMessage) => !isOwnHost(hostOf(headers.host ?? '') ?? '');
 
   function answer(response: ServerResponse, reply: Reply, more: AnswerOptions = {}): void {
-    const bytes = bodyBytes(reply);
+    const bytes = Buffer.byteLength(reply.bodyText ?? '');
     if (reply.sent !== undefined) {
       // A destroyed response emits no further 'close' event.
       if (response.destroyed) reply.sent();
@@ -121,7 +121,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     writeReply(response, reply, { traceHeader, bytes, allow, fields, close: stopping, bodyLimit, linger, drains });
     if (more.isUnlogged) return;
     const { method, socket } = req;
-    const peer = peerOf(socket) || undefined;
+    const peer = peerOf(socket).address || undefined;
     note(reply, { method, route, operation, applicationId, peer, start: starts.get(socket), bytes }, req);
   }
 
@@ -138,7 +138,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     urlLimit: limits.url,
     linger,
     current: (socket) => turns.newest(socket),
-    onRefused: (reply, socket) => note(reply, { peer: peerOf(socket) || undefined, bytes: bodyBytes(reply) }),
+    onRefused: (reply, socket) =>
+      note(reply, { peer: peerOf(socket).address || undefined, bytes: Buffer.byteLength(reply.bodyText ?? '') }),
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf, answer };

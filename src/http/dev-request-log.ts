@@ -66,7 +66,7 @@ export function createDevRequestLog(now: () => number) {
 /** Reads `after` and `wait` from a URL. Throws the problem `invalid_request`. */
 export function readDevRequestsQuery(url: string): Readonly<Record<'after' | 'wait', number>> {
   const read = { after: 0, wait: 0 };
-  const { pairs, fault } = parseQueryString(url);
+  const { pairs, fault } = parseQueryString(/\?(.*)/.exec(url)?.[1] ?? '');
   if (fault !== undefined) throw invalid(fault, 'is not validly percent-encoded');
   for (const [name, value] of pairs) {
     if (name !== 'after' && name !== 'wait')

@@ -12,7 +12,6 @@ import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import { createDevRequestLog, readDevRequestsQuery } from './dev-request-log.ts';
 import { createDevSnapshots } from './dev-snapshots.ts';
 import { headerOf, type RequestContext, type SendToDev } from './endpoints.ts';
-import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
 import { failureReply, type RequestRecord } from './request-log.ts';
 import { findRoute } from './routes.ts';
@@ -159,7 +158,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
   function take(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const { method = '', url = '' } = request;
     const { actions, action, route, name } = find(method, url);
-    if (actions === undefined || !isOwnMachine(peerOf(request.socket))) {
+    if (actions === undefined || peerOf(request.socket).remote !== undefined) {
       fail(request, response, next);
       return;
     }

@@ -9,10 +9,9 @@ import { createRateLimit, type Rate } from '../core/rate-limit.ts';
 import { hasLeft, networkOf, peerOf } from './connected-clients.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
-import { isOwnMachine } from './own-hosts.ts';
 import { announcedLength, BUSY, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
-import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, parseQueryString, type RouteMatch } from './routes.ts';
+import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
 /** The maximum number of failed authentications of a network in a second. */
 export const FAILURES: Rate = { calls: 20, ms: 1_000 };
@@ -99,13 +98,13 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     route: string,
     request: IncomingMessage,
     response: ServerResponse,
-    { params, paramFault }: RouteMatch,
+    { params, paramFault, query: { pairs: query, fault: queryFault } }: RouteMatch,
   ): void {
-    const peer = peerOf(request.socket);
-    const { pairs: query, fault: queryFault } = parseQueryString(request.url ?? '');
+    const { address, remote: peer } = peerOf(request.socket);
     let applicationId: string | undefined;
     let refused: Problem | undefined;
-    const contentCoding = contentCodingOf(request);
+    const coding = request.headers['content-encoding'];
+    const contentCoding = coding === undefined || /^\s*(?:identity)?\s*$/i.test(coding) ? undefined : coding;
     let body: SentBody | Promise<SentBody> | undefined;
     const read = (account: string) => {
       body ??= readBody(request, response, { limit, bodies, account });
@@ -123,7 +122,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       queryFault,
       readBody: announcedLength(request) === 0 ? undefined : read,
       fromBrowser: cors.isFromBrowser(request) || undefined,
-      peer: isOwnMachine(peer) ? undefined : peer,
+      peer,
       isAbandoned: () => hasLeft(response),
       onCaller: (known: string, account: string) => {
         if (applicationId === undefined) refused = countCall?.(account);
@@ -135,7 +134,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     take(sent, (reply) => {
       // The text of the body is no longer needed.
       body = undefined;
-      const tooMany = reply.status === 401 ? countFailure?.(networkOf(peer)) : undefined;
+      const tooMany = reply.status === 401 ? countFailure?.(networkOf(address)) : undefined;
       // The client went away before its body ended.
       if (request.destroyed && !request.complete) return;
       // RFC 9110 §12.5.3: the field shows that the coding is the reason for a 415, not the content type.
@@ -198,12 +197,6 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 const NO_CODING = ['Accept-Encoding', 'identity'] as const;
-
-/** Returns the Content-Encoding of the body; undefined without one, and for `identity`. */
-function contentCodingOf(request: IncomingMessage): string | undefined {
-  const coding = request.headers['content-encoding'];
-  return coding === undefined || /^\s*(?:identity)?\s*$/i.test(coding) ? undefined : coding;
-}
 
 /**
  * Returns functions that resolve to the bodies of the daemon's own paths, as JSON text; with `isBare`, those of probes

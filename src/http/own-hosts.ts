@@ -19,11 +19,6 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }
 
-/** Returns whether a connection's remote address is this machine: loopback, or `''` for a Unix socket. */
-export function isOwnMachine(address: string): boolean {
-  return address === '' || isLoopback(address);
-}
-
 /** Returns whether an address to listen on means all addresses of this machine. */
 export function isEveryAddress(host: string): boolean {
   return WILDCARDS.has(host);

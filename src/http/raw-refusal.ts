@@ -6,7 +6,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { Problem, problemReply } from '../core/problem.ts';
 import { clearTimeout, MachineDate, setTimeout, wallTime } from '../core/timers.ts';
 import { ALL_METHODS, allowedMethods } from './routes.ts';
-import { bodyBytes, replyHeaders } from './write-reply.ts';
+import { replyHeaders } from './write-reply.ts';
 
 const CODES: ReadonlyMap<string, ProblemCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
@@ -44,7 +44,8 @@ export function createRawRefusal({ traceHeader, urlLimit, linger, current, onRef
   function refuse(socket: Duplex, code: ProblemCode, allow?: string): void {
     const reply = problemReply(new Problem(code), randomUUID());
     onRefused(reply, socket);
-    const fields = replyHeaders(reply, { traceHeader, bytes: bodyBytes(reply), allow, close: true });
+    const bytes = Buffer.byteLength(reply.bodyText ?? '');
+    const fields = replyHeaders(reply, { traceHeader, bytes, allow, close: true });
     const lines = [
       `HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`,
       `Date: ${new MachineDate(wallTime()).toUTCString()}`,

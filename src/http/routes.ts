@@ -23,22 +23,21 @@ export type Route =
 export interface RouteMatch {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
-  /** The name of the parameter with broken percent-encoding; `params` then holds the text as sent. */
+  /** The name of the parameter with broken percent-encoding; `params` and `query` then hold the text as sent. */
   readonly paramFault?: string | undefined;
+  readonly query: ParsedQuery;
 }
 
 /** All methods of all routes, in the order of `Allow`. A GET route accepts HEAD too. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export const ALL_METHODS = METHODS.join(', ');
-const NO_QUERY = {};
 
 const router = findMyWay({
   // A trailing slash makes no difference (decisions §1).
   ignoreTrailingSlash: true,
   // screen-request.ts has limited the whole URL.
   maxParamLength: Number.MAX_SAFE_INTEGER,
-  // parse-query.ts reads the query in the order sent, so the router must not.
-  querystringParser: () => NO_QUERY,
+  querystringParser: parseQueryString,
   // Makes `find` return a result without a store for a path that cannot be decoded.
   onBadUrl: () => undefined,
 });
@@ -87,15 +86,13 @@ function findEncoded(method: string, url: string): RouteMatch | undefined {
 function find(method: string, url: string): RouteMatch | 'bad_path' | undefined {
   const found = router.find(method as HTTPMethod, url);
   if (found === null) return undefined;
-  const { params }: { readonly params: Readonly<Record<string, string | undefined>> } = found;
   const route: Route | null = found.store;
   if (route === null) return 'bad_path';
-  return isWhole(params) ? { route, params } : undefined;
-}
-
-/** Returns whether no parameter is empty: `/tokens//` has no route. */
-function isWhole(params: Readonly<Record<string, string | undefined>>): params is Readonly<Record<string, string>> {
-  return Object.values(params).every((value) => value);
+  // The casts are safe: each parameter of a route has a value, and `parseQueryString` has made the query.
+  const params = found.params as RouteMatch['params'];
+  const query = found.searchParams as object as ParsedQuery;
+  // `/tokens//` has no route.
+  return Object.values(params).includes('') ? undefined : { route, params, query };
 }
 
 type Pair = readonly [name: string, value: string];
@@ -106,19 +103,15 @@ export interface ParsedQuery {
   readonly fault?: string | undefined;
 }
 
-const NONE: ParsedQuery = { pairs: [] };
-
 /**
- * Parses the query of a request target into pairs in the order sent (`application/x-www-form-urlencoded`: `+` is a
- * space). Unlike `URLSearchParams`, reports percent-encoding that is not UTF-8: with replacement characters, the query
- * would search for another text.
+ * Parses a query into pairs in the order sent (`application/x-www-form-urlencoded`: `+` is a space). Unlike
+ * `URLSearchParams`, reports percent-encoding that is not UTF-8: with replacement characters, the query would search for
+ * another text.
  */
-export function parseQueryString(url: string): ParsedQuery {
-  const start = url.indexOf('?');
-  if (start === -1 || start === url.length - 1) return NONE;
+export function parseQueryString(text: string): ParsedQuery {
   const pairs: Pair[] = [];
   let fault: string | undefined;
-  for (const piece of url.slice(start + 1).split('&')) {
+  for (const piece of text.split('&')) {
     if (piece === '') continue;
     const equals = piece.indexOf('=');
     const name = equals === -1 ? piece : piece.slice(0, equals);

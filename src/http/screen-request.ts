@@ -56,7 +56,7 @@ export function createScreen({ limits, keyHeader, isOwnHost, takesHostNames }: S
     // RFC 9112 §3.2: only HTTP/1.0 may leave Host out. Load balancers probe so.
     if (hosts > 1 || (hosts === 0 && minor === 1)) return refused('malformed_http');
     const { length } = request.url ?? '';
-    toOriginForm(request);
+    if (!request.url?.startsWith('/')) toOriginForm(request);
     const { url = '' } = request;
     const host = hostOf(headers.host ?? '');
     if (host === undefined || (headers.host === undefined && !isProbe(url))) return refused('malformed_http');

@@ -89,11 +89,6 @@ function writeAndLinger(request: IncomingMessage, response: ServerResponse, repl
   }, end);
 }
 
-/** Returns the length of the body in bytes. */
-export function bodyBytes({ bodyText = '' }: Reply): number {
-  return Buffer.byteLength(bodyText);
-}
-
 /** Returns the header section as a flat list of names and values, which Node writes without building an object. */
 export function replyHeaders(reply: Reply, { traceHeader, bytes, allow, fields, close }: ReplyHeaderOptions): string[] {
   const headers = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', traceHeader, reply.traceId];

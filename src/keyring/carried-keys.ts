@@ -24,7 +24,7 @@ export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
 export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyHeader): CarriedKeys {
   if (header.carried === undefined) return carriedKeys((name) => deriveFromMaster(sodium, master, name));
   const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');
-  const bytes = openEnvelope(sodium, wrapping, carriedContext(header), header.carried);
+  const bytes = openEnvelope(sodium, wrapping, header.generation, carriedContext(header), header.carried);
   wrapping.fill(0);
   if (bytes.length !== CARRIED.length * KEY_BYTES) throw new Problem('integrity_failure');
   const keys = carriedKeys(

@@ -2,7 +2,6 @@ import { randomFillSync } from 'node:crypto';
 import { freeBytes, isBytes } from '../core/bytes.ts';
 import { Problem } from '../core/problem.ts';
 import type { Sodium } from './sodium.ts';
-import { KEY_BYTES } from './sub-keys.ts';
 
 const STEP = 64;
 const STEPS_END = 1024;
@@ -95,7 +94,6 @@ export function sealEnvelope(
   context: Uint8Array,
   plaintext: Uint8Array,
 ): Uint8Array {
-  requireKey(key);
   // From Buffer's pool, because V8 takes longer for a buffer of its own. Every byte is written below.
   const envelope = Buffer.allocUnsafe(plaintext.length + ENVELOPE_OVERHEAD);
   envelope[0] = SUITE;
@@ -108,38 +106,29 @@ export function sealEnvelope(
   return envelope;
 }
 
-function requireKey({ length }: Uint8Array): void {
-  if (length !== KEY_BYTES) throw new RangeError(`a key must have ${KEY_BYTES} bytes`);
-}
-
-function requireEnvelope(bytes: Uint8Array): void {
-  // In a damaged row, the value may have another type.
-  const isEnvelope = isBytes(bytes) && bytes.length >= ENVELOPE_OVERHEAD && bytes[0] === SUITE;
-  if (!isEnvelope) throw new Problem('integrity_failure');
-}
-
 /**
  * Returns the id of the key that an envelope was sealed with. Throws `integrity_failure` for bytes that are not an
  * envelope.
  */
 export function envelopeKeyId(envelope: Uint8Array): number {
-  requireEnvelope(envelope);
-  return (
-    ((byteAt(envelope, 1) << 24) | (byteAt(envelope, 2) << 16) | (byteAt(envelope, 3) << 8) | byteAt(envelope, 4)) >>> 0
-  );
-}
-
-function byteAt(bytes: Uint8Array, at: number): number {
-  return bytes[at] ?? 0;
+  // In a damaged row, the value may have another type.
+  const isEnvelope = isBytes(envelope) && envelope.length >= ENVELOPE_OVERHEAD && envelope[0] === SUITE;
+  if (!isEnvelope) throw new Problem('integrity_failure');
+  return new DataView(envelope.buffer, envelope.byteOffset).getUint32(1);
 }
 
 /**
- * Returns the bytes in an envelope; the caller wipes them. Throws `integrity_failure` unless key, context and envelope
- * are those of the sealing.
+ * Returns the bytes in an envelope; the caller wipes them. Throws `integrity_failure` unless key, key id, context and
+ * envelope are those of the sealing.
  */
-export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): Uint8Array {
-  requireEnvelope(envelope);
-  requireKey(key);
+export function openEnvelope(
+  sodium: Sodium,
+  key: Uint8Array,
+  keyId: number,
+  context: Uint8Array,
+  envelope: Uint8Array,
+): Uint8Array {
+  if (envelopeKeyId(envelope) !== keyId) throw new Problem('integrity_failure');
   const nonce = envelope.subarray(NONCE_AT, CIPHERTEXT_AT);
   try {
     const sealed = envelope.subarray(CIPHERTEXT_AT);
@@ -159,8 +148,14 @@ export function sealText(sodium: Sodium, key: Uint8Array, keyId: number, context
 }
 
 /** Returns the text that `sealText` sealed. Throws `integrity_failure` as `openEnvelope` does. */
-export function openText(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): string {
-  const padded = openEnvelope(sodium, key, context, envelope);
+export function openText(
+  sodium: Sodium,
+  key: Uint8Array,
+  keyId: number,
+  context: Uint8Array,
+  envelope: Uint8Array,
+): string {
+  const padded = openEnvelope(sodium, key, keyId, context, envelope);
   // Copy into Buffer's pool: creating an own buffer for a small array takes V8 three times as long.
   const copy = Buffer.from(padded);
   const text = unpadText(copy);

@@ -7,7 +7,7 @@ const INITIAL_CAPACITY = 256;
 const MAX_KEPT = 64 * 1024;
 
 /** A value that a context can contain. */
-export type Field = string | number | Uint8Array | undefined;
+export type Field = string | number | Uint8Array | undefined | readonly Field[];
 
 /**
  * Encodes a sequence of values so that different sequences never give the same bytes. Contexts, MACs and keyed hashes
@@ -20,7 +20,7 @@ export type Field = string | number | Uint8Array | undefined;
  *     04 ‖ length u32 ‖ bytes     bytes
  *     05 ‖ count u32              a list: this many fields follow
  *
- * With a prefix, the bytes start with it; `reset` removes everything after it.
+ * With a prefix, the bytes start with it.
  */
 export class FieldEncoder {
   readonly #start: number;
@@ -37,59 +37,54 @@ export class FieldEncoder {
     this.#length = prefix.length;
   }
 
-  field(value: Field): void {
-    if (typeof value === 'string') this.text(value);
-    else if (typeof value === 'number') this.number(value);
-    else if (value === undefined) this.#tag(TAG.absent, 0);
-    else this.bytes(value);
+  /** Returns a view of the prefix and the encoded fields, valid until the next call. */
+  encode(...fields: readonly Field[]): Uint8Array {
+    this.#length = this.#start;
+    for (const field of fields) this.#field(field);
+    // This is faster than Buffer.subarray.
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset, this.#length);
   }
 
-  text(value: string): void {
+  #field(value: Field): void {
+    if (typeof value === 'string') this.#text(value);
+    else if (typeof value === 'number') {
+      this.#reserve(9);
+      this.#bytes[this.#length] = TAG.number;
+      this.#view.setFloat64(this.#length + 1, value);
+      this.#length += 9;
+    } else if (value === undefined) {
+      this.#reserve(1);
+      this.#bytes[this.#length++] = TAG.absent;
+    } else if (Array.isArray(value)) {
+      this.#reserve(5);
+      this.#tag(TAG.list, value.length);
+      for (const each of value) this.#field(each);
+    } else {
+      const bytes = value as Uint8Array;
+      this.#reserve(5 + bytes.length);
+      this.#tag(TAG.bytes, bytes.length);
+      this.#bytes.set(bytes, this.#length);
+      this.#length += bytes.length;
+    }
+  }
+
+  #text(value: string): void {
     this.#reserve(5 + 3 * value.length);
     const at = this.#length + 5;
     // Only an ASCII text has as many bytes in UTF-8 as code units.
     let size = this.#bytes.write(value, at);
     if (size === value.length) {
-      this.#tagged(TAG.ascii, size);
+      this.#tag(TAG.ascii, size);
     } else {
       // The text may have fewer bytes in UTF-16, and `wipe` clears only these.
       this.#bytes.fill(0, at, at + size);
       size = this.#bytes.write(value, at, 'utf16le');
-      this.#tagged(TAG.utf16, size);
+      this.#tag(TAG.utf16, size);
     }
     this.#length += size;
   }
 
-  number(value: number): void {
-    this.#tag(TAG.number, 8);
-    this.#view.setFloat64(this.#length, value);
-    this.#length += 8;
-  }
-
-  bytes(value: Uint8Array): void {
-    this.#reserve(5 + value.length);
-    this.#tagged(TAG.bytes, value.length);
-    this.#bytes.set(value, this.#length);
-    this.#length += value.length;
-  }
-
-  list(values: readonly Field[]): void {
-    this.#reserve(5);
-    this.#tagged(TAG.list, values.length);
-    for (const value of values) this.field(value);
-  }
-
-  /** Returns a view of the bytes written so far, valid until the next write or reset. */
-  written(): Uint8Array {
-    // This is faster than Buffer.subarray.
-    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset, this.#length);
-  }
-
-  reset(): void {
-    this.#length = this.#start;
-  }
-
-  /** Resets the encoder, wipes the written bytes, and frees a buffer that a long value has grown. It has no prefix. */
+  /** Wipes the encoded fields, and frees a buffer that a long value has grown. The encoder has no prefix. */
   wipe(): void {
     this.#bytes.fill(0, this.#start, this.#length);
     this.#length = this.#start;
@@ -99,12 +94,7 @@ export class FieldEncoder {
     this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length);
   }
 
-  #tag(tag: number, more: number): void {
-    this.#reserve(1 + more);
-    this.#bytes[this.#length++] = tag;
-  }
-
-  #tagged(tag: number, size: number): void {
+  #tag(tag: number, size: number): void {
     this.#bytes[this.#length] = tag;
     this.#view.setUint32(this.#length + 1, size);
     this.#length += 5;
@@ -134,11 +124,9 @@ export function encodeFields(...fields: readonly Field[]): Uint8Array {
  * keep the bytes nor encode other fields.
  */
 export function withFields<T>(fields: readonly Field[], read: (bytes: Uint8Array) => T): T {
-  const encoder = shared;
   try {
-    for (const field of fields) encoder.field(field);
-    return read(encoder.written());
+    return read(shared.encode(...fields));
   } finally {
-    encoder.wipe();
+    shared.wipe();
   }
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../core/fault.ts';
 import type { VaultHeader } from '../core/ports.ts';
-import { FieldEncoder } from './field-encoder.ts';
+import { encodeFields } from './field-encoder.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
 
@@ -16,17 +16,12 @@ export type VaultIdentity = Pick<VaultHeader, 'vault_id' | 'format' | 'generatio
 
 /** Returns the header's MAC: a keyed BLAKE2b-256 hash of every field except `mac`. */
 export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, master: Uint8Array): Uint8Array {
-  const encoder = new FieldEncoder();
-  encoder.text('token-vault header');
-  encoder.number(header.format);
-  encoder.text(header.vault_id);
-  encoder.number(header.created_at);
-  encoder.number(header.generation);
-  const slots = [...header.slots].sort((a, b) => a.slot - b.slot);
-  encoder.list(slots.flatMap(({ slot, bytes }) => [slot, bytes]));
-  if (header.carried !== undefined) encoder.bytes(header.carried);
+  const { format, vault_id, created_at, generation, carried } = header;
+  const slots = header.slots.toSorted((a, b) => a.slot - b.slot).flatMap(({ slot, bytes }) => [slot, bytes]);
+  const more = carried === undefined ? [] : [carried];
+  const message = encodeFields('token-vault header', format, vault_id, created_at, generation, slots, ...more);
   const key = deriveFromMaster(sodium, master, 'header_mac');
-  const mac = sodium.crypto_generichash(MAC_BYTES, encoder.written(), key);
+  const mac = sodium.crypto_generichash(MAC_BYTES, message, key);
   key.fill(0);
   return mac;
 }

@@ -1,6 +1,5 @@
 import type { AuditEntry } from '../core/audit/ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
-import { Problem } from '../core/problem.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { ENVELOPE_OVERHEAD, envelopeKeyId, openText, sealText } from './envelope.ts';
 import { encodeFields, type Field, FieldEncoder, withFields } from './field-encoder.ts';
@@ -31,16 +30,7 @@ const CURSOR_KEY_ID = 3;
  */
 function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID));
-  return (at) => {
-    encoder.reset();
-    encoder.number(at);
-    return encoder.written();
-  };
-}
-
-/** Returns whether an envelope is that of a base. Other bytes are none. */
-function isBase(sealed: Uint8Array): boolean {
-  return sealed.length > ENVELOPE_OVERHEAD && envelopeKeyId(sealed) === BASE_KEY_ID;
+  return (at) => encoder.encode(at);
 }
 
 function wipe(keys: readonly Uint8Array[]): void {
@@ -130,8 +120,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     openAuditEvent(at, sealed) {
       lock.requireUnlocked();
-      if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-      return openText(sodium, carried.audit_sealing, auditContext(at), sealed);
+      return openText(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(at), sealed);
     },
 
     sealAuditBase(row, text) {
@@ -141,8 +130,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     openAuditBase({ sealed, ...row }) {
       lock.requireUnlocked();
-      if (!isBase(sealed)) throw new Problem('integrity_failure');
-      return openText(sodium, carried.audit_sealing, baseContext(row), sealed);
+      return openText(sodium, carried.audit_sealing, BASE_KEY_ID, baseContext(row), sealed);
     },
 
     sealCursor(tenantId, text) {
@@ -152,27 +140,26 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     openCursor(tenantId, sealed) {
       lock.requireUnlocked();
-      return openText(sodium, carried.audit_sealing, cursorContext(tenantId), sealed);
+      return openText(sodium, carried.audit_sealing, CURSOR_KEY_ID, cursorContext(tenantId), sealed);
     },
 
-    isAuditBase: isBase,
+    // Other bytes are no envelope.
+    isAuditBase: (sealed) => sealed.length > ENVELOPE_OVERHEAD && envelopeKeyId(sealed) === BASE_KEY_ID,
 
     recordHash({ table, tenant_id, id, revision }) {
       lock.requireUnlocked();
-      records.reset();
       // One field is encoded faster than four. No id contains a line end.
-      records.text(`${table}\n${tenant_id}\n${id}\n${revision}`);
-      const hash = sodium.crypto_generichash(RECORD_HASH_BYTES, records.written(), carried.record_digest);
+      const message = records.encode(`${table}\n${tenant_id}\n${id}\n${revision}`);
+      const hash = sodium.crypto_generichash(RECORD_HASH_BYTES, message, carried.record_digest);
       recordHash.set(hash);
       return (halves.getBigUint64(0) << 64n) | halves.getBigUint64(8);
     },
 
     auditSubject({ kind, tenant_id, id }) {
       lock.requireUnlocked();
-      subjects.reset();
       // One field is encoded faster than three. No id contains a line end.
-      subjects.text(`${kind}\n${tenant_id}\n${id}`);
-      return sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
+      const message = subjects.encode(`${kind}\n${tenant_id}\n${id}`);
+      return sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, message, carried.audit_index);
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {

@@ -209,7 +209,13 @@ export async function unwrapMasterKey(
   const { commitment, kek } = await deriveSlotKeys(sodium, credential, slot.salt, slot.cost);
   if (!sodium.memcmp(commitment, slot.commitment)) return undefined;
   try {
-    return openEnvelope(sodium, kek, slotContext(vault, number, encodeSlotClear(slot)), slot.envelope);
+    return openEnvelope(
+      sodium,
+      kek,
+      vault.generation,
+      slotContext(vault, number, encodeSlotClear(slot)),
+      slot.envelope,
+    );
   } catch (cause) {
     throw new Fault('damaged', `key slot ${number} is damaged or was altered`, { cause });
   } finally {

@@ -46,9 +46,8 @@ export function tenantKeyWrapper(sodium: Sodium, wrappingKey: Uint8Array, vault:
 
   /** Returns the bytes of a wrapped key. Throws `integrity_failure` when any part of the key was altered. */
   function unwrap(tenantId: string, key: WrappedKey): Uint8Array {
-    if (key.generation !== generation || envelopeKeyId(key.wrapped) !== generation)
-      throw new Problem('integrity_failure');
-    const bytes = openEnvelope(sodium, wrappingKey, contextOf(tenantId, key), key.wrapped);
+    if (key.generation !== generation) throw new Problem('integrity_failure');
+    const bytes = openEnvelope(sodium, wrappingKey, generation, contextOf(tenantId, key), key.wrapped);
     if (bytes.length !== KEY_BYTES) throw new Problem('integrity_failure');
     return bytes;
   }
@@ -112,16 +111,7 @@ export class Lock {
  */
 function contextWriter(vault: VaultIdentity, tenantId: string): (context: SealContext, keyId: number) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault value', SUITE, vault.format, vault.vault_id, tenantId));
-  return (context, keyId) => {
-    encoder.reset();
-    encoder.number(keyId);
-    encoder.text(context.table);
-    encoder.text(context.id);
-    encoder.text(context.column);
-    encoder.number(context.revision);
-    encoder.list(context.clear);
-    return encoder.written();
-  };
+  return ({ table, id, column, revision, clear }, keyId) => encoder.encode(keyId, table, id, column, revision, clear);
 }
 
 /** Returns the keyring of one tenant. Its functions throw `vault_locked` once the vault is locked. */
@@ -157,7 +147,7 @@ export function tenantKeyring(
 
     open(context, sealed) {
       const keyId = envelopeKeyId(sealed);
-      return openText(sodium, dataKey(keyId), writeContext(context, keyId), sealed);
+      return openText(sodium, dataKey(keyId), keyId, writeContext(context, keyId), sealed);
     },
   };
 }

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { containerPrefixes, isAtOrBelow, normalizeContainers } from '../../src/core/tokens/containers.ts';
+import { expect, test } from 'vitest';
+import { matches } from '../../src/core/access/grants.ts';
+import { containerPrefixes, normalizeContainers } from '../../src/core/tokens/containers.ts';
 import { readVectors } from '../vectors/read-vectors.ts';
 
 const vectors = readVectors<{
@@ -16,8 +17,6 @@ test.each(vectors.prefixes)('containerPrefixes: $containers', ({ containers, pre
   expect(containerPrefixes(containers)).toEqual(prefixes);
 });
 
-describe('isAtOrBelow', () => {
-  test.each(vectors.at_or_below)('$container under a rule for $rule: $reached', ({ container, rule, reached }) => {
-    expect(isAtOrBelow(container, rule)).toBe(reached);
-  });
+test.each(vectors.at_or_below)('$container under a rule for $rule: $reached', ({ container, rule, reached }) => {
+  expect(matches({ container: rule }, { id: '', containers: [container] })).toBe(reached);
 });

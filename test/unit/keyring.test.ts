@@ -158,14 +158,9 @@ beforeAll(async () => {
 });
 
 describe('the keyring refuses', () => {
-  it('a key of another size for sealing', () => {
-    const short = KEY.subarray(1);
-    expect(() => sealEnvelope(sodium, short, 1, BYTES, BYTES)).toThrow(new RangeError('a key must have 32 bytes'));
-  });
-
   it('a text whose padding has no marker', () => {
     const sealed = sealEnvelope(sodium, KEY, 1, BYTES, new Uint8Array(64));
-    expect(() => openText(sodium, KEY, BYTES, sealed)).toThrow('integrity_failure');
+    expect(() => openText(sodium, KEY, 1, BYTES, sealed)).toThrow('integrity_failure');
   });
 
   it('an entry of the audit that names another key', () => {
@@ -292,8 +287,7 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 describe('fields', () => {
   test.each(['secret', 'sécret', '\u20ac'.repeat(200)])('leave no byte behind when they are wiped: %j', (text) => {
     const encoder = new FieldEncoder();
-    encoder.text(text);
-    const memory = new Uint8Array(encoder.written().buffer);
+    const memory = new Uint8Array(encoder.encode(text).buffer);
     expect(memory.some((byte) => byte !== 0)).toBe(true);
     encoder.wipe();
     expect(memory.some((byte) => byte !== 0)).toBe(false);

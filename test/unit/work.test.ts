@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { budgetFor } from '../../src/core/expressions/limits.ts';
 import { createQuota } from '../../src/core/quota.ts';
 import { runSteps, settled } from '../../src/core/steps.ts';
-import { readHeld, Work } from '../../src/core/work.ts';
+import { Work } from '../../src/core/work.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -89,7 +89,7 @@ it('values are read only when there is room for the largest', async () => {
   other.hold(80 * KIB);
   const work = new Work('a', replies);
   const read = vi.fn(() => settled('values'));
-  const reading = runSteps(readHeld(work, 100 * KIB, read, () => 70 * KIB));
+  const reading = runSteps(work.readHeld(100 * KIB, read, () => 70 * KIB));
   expect(read).not.toHaveBeenCalled();
   other.release();
   expect(await reading).toBe('values');
@@ -101,7 +101,7 @@ it('values that must wait for others are read again', async () => {
   const other = new Work('b', replies);
   other.hold(100 * KIB);
   const read = vi.fn(() => settled('values'));
-  const reading = runSteps(readHeld(new Work('a', replies), 100 * KIB, read, () => 100 * KIB));
+  const reading = runSteps(new Work('a', replies).readHeld(100 * KIB, read, () => 100 * KIB));
   expect(read).toHaveBeenCalledTimes(1);
   other.release();
   expect(await reading).toBe('values');

@@ -42,7 +42,7 @@ describe('XChaCha20-Poly1305', () => {
   /** Opens an envelope with the nonce, ciphertext and tag of the case; returns `refused` when it does not open. */
   function opened({ key, iv, aad, ct }: AeadCase, tag: string): string {
     try {
-      return hex(openEnvelope(sodium, bytes(key), bytes(aad), bytes(`0${SUITE}00000007${iv}${ct}${tag}`)));
+      return hex(openEnvelope(sodium, bytes(key), 7, bytes(aad), bytes(`0${SUITE}00000007${iv}${ct}${tag}`)));
     } catch (error) {
       if (error instanceof Problem && error.code === 'integrity_failure') return 'refused';
       throw error;

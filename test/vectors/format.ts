@@ -38,23 +38,13 @@ const hex = (found: Uint8Array) => Buffer.from(found).toString('hex');
 /** Returns the field of a JSON value: `{"hex":…}` is bytes, and null an absent field. */
 function fieldOf(value: unknown): Field {
   if (value === null) return undefined;
+  if (Array.isArray(value)) return value.map(fieldOf);
   return typeof value === 'object' ? bytes((value as { readonly hex: string }).hex) : (value as Field);
-}
-
-/** Returns the bytes of a list of fields, of which a list may be one. */
-function encoded(values: readonly unknown[]): string {
-  return values
-    .map((value) => {
-      if (!Array.isArray(value)) return hex(encodeFields(fieldOf(value)));
-      const count = value.length.toString(16).padStart(8, '0');
-      return `05${count}${encoded(value)}`;
-    })
-    .join('');
 }
 
 /** Computes the last field of a case of `format.txt` from the others, by the name of its part. */
 export const FORMAT_CHECKS: Readonly<Record<string, (...fields: readonly string[]) => string | Promise<string>>> = {
-  fields: (values = '') => encoded(JSON.parse(values)),
+  fields: (values = '') => hex(encodeFields(...JSON.parse(values).map(fieldOf))),
   padding: (text = '') => hex(padText(JSON.parse(text))).replace(/(00)+$/, (zeros) => ` 00 × ${zeros.length / 2}`),
   'sub-keys': (_id, name = '') => hex(deriveFromMaster(sodium, MASTER, name as keyof typeof MASTER_SUB_KEYS)),
   async slot(number = '', key = '', slot = '') {

@@ -54,9 +54,13 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
   }
 }
 
-function explainGrant({ plain, rules }: Grants, permission: Permission, token: ExplainedToken): ExplainedGrant {
+function explainGrant(
+  { plain, rules }: Pick<Grants, 'plain' | 'rules'>,
+  permission: Permission,
+  token: ExplainedToken,
+): ExplainedGrant {
   // Leave out `within`, to explain only these grants.
-  const alone: Grants = { plain, rules };
+  const alone = { plain, rules };
   const transform = governingTransform(alone, permission, token);
   const governing = governingRule(alone, permission, token);
   const source = governing !== undefined ? 'rule' : transform === undefined ? 'nothing' : 'permission';

@@ -8,11 +8,12 @@ import {
   type Transform,
 } from '../../contract/permissions.ts';
 import { Problem } from '../problem.ts';
-import { isAtOrBelow } from '../tokens/containers.ts';
 import type { ApplicationDefinition } from './check-application.ts';
 
 /** The permissions of an application: plain permissions, and rules in ascending priority. */
 export interface Grants {
+  /** The permissions that the application holds, directly or through any rule. Step 2 of each call needs one. */
+  readonly held: ReadonlySet<Permission>;
   readonly plain: ReadonlySet<Permission>;
   readonly rules: readonly AccessRule[];
   /** The grants of the creator, which limit an expiring application (decisions §6). */
@@ -20,17 +21,13 @@ export interface Grants {
 }
 
 export function createGrants(application: Omit<ApplicationDefinition, 'type'>, within?: Grants): Grants {
+  const own = [application, ...application.rules].flatMap(({ permissions }) => permissions);
   return {
+    held: new Set(own.filter((permission) => within?.held.has(permission) !== false)),
     plain: new Set(application.permissions),
     rules: application.rules.toSorted((a, b) => a.priority - b.priority),
     within,
   };
-}
-
-/** Returns whether grants contain a permission, directly or through any rule. This is step 2 of each call. */
-export function holds(grants: Grants, permission: Permission): boolean {
-  const own = grants.plain.has(permission) || grants.rules.some((rule) => rule.permissions.includes(permission));
-  return own && (!grants.within || holds(grants.within, permission));
 }
 
 const STRENGTH = { redact: 0, mask: 1, reveal: 2 } as const satisfies Record<Transform, number>;
@@ -50,14 +47,18 @@ export interface TokenFacts {
  * first rule in ascending priority that matches the token and grants the permission decides. Without such a rule, the
  * plain permission and its transform apply.
  */
-export function governingTransform(grants: Grants, permission: Permission, token: TokenFacts): Transform | undefined {
+export function governingTransform(
+  grants: Omit<Grants, 'held'>,
+  permission: Permission,
+  token: TokenFacts,
+): Transform | undefined {
   const own = governingRule(grants, permission, token)?.transform ?? plainTransform(grants, permission);
   if (own === undefined || !grants.within) return own;
   const outer = governingTransform(grants.within, permission, token);
   return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
 }
 
-function plainTransform({ plain }: Grants, permission: Permission): Transform | undefined {
+function plainTransform({ plain }: Pick<Grants, 'plain'>, permission: Permission): Transform | undefined {
   const { transform = 'mask' }: PermissionRow = PERMISSIONS[permission];
   return plain.has(permission) ? transform : undefined;
 }
@@ -111,7 +112,8 @@ export function reachesEveryContainer(grants: Grants, permission: Permission, to
 
 export function matches(rule: Pick<AccessRule, 'container' | 'conditions'>, token: TokenFacts): boolean {
   const { container, conditions } = rule;
-  if (container !== undefined) return token.containers.some((each) => isAtOrBelow(each, container));
+  // Both are normalized and end with a slash, so `/pci/` is not above `/pci-dev/`.
+  if (container !== undefined) return token.containers.some((each) => each.startsWith(container));
   return conditions?.every((condition) => satisfies(condition, token)) ?? false;
 }
 
@@ -126,22 +128,22 @@ export function satisfies({ attribute, operator, value }: Condition, token: Toke
 }
 
 /**
- * Returns `permission_missing` if the caller lacks the permission. Its detail names a command if the type of the
- * application cannot hold it. Without a permission, returns undefined.
+ * Throws `permission_missing` if the caller lacks the permission. Its detail names a command if the type of the
+ * application cannot hold it. Does nothing without a permission.
  */
-export function missingPermission(
+export function requirePermission(
   {
     grants,
     application,
   }: { readonly grants: Grants; readonly application: { readonly record: { readonly type: ApplicationType } } },
   permission: Permission | undefined,
-): Problem | undefined {
-  if (permission === undefined || holds(grants, permission)) return undefined;
+): void {
+  if (permission === undefined || grants.held.has(permission)) return;
   const { types }: PermissionRow = PERMISSIONS[permission];
   const isOther = application.record.type === 'management' && !types.includes('management');
   const create = `vault apps create --name NAME --type private --permission ${permission}`;
   const hint = isOther ? ` Management applications cannot hold it; create a private one with \`${create}\`.` : '';
-  return new Problem('permission_missing', {
+  throw new Problem('permission_missing', {
     detail: `The application does not hold the permission ${permission}.${hint}`,
   });
 }

@@ -1,7 +1,7 @@
 import type { CreateApplication } from '../../contract/application.ts';
 import type { AccessRule, Transform } from '../../contract/permissions.ts';
 import { type ApplicationDefinition, checkApplication, normalizeRules } from '../access/check-application.ts';
-import { type Grants, governingTransform, holds, showsMore } from '../access/grants.ts';
+import { type Grants, governingTransform, showsMore } from '../access/grants.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -77,7 +77,7 @@ function expiryOf({ type, expires_at }: CreateApplication, keyEnd: Instant | und
  */
 async function checkCreator(wanted: ApplicationDefinition, caller: Caller, context: Context): Promise<void> {
   const { grants } = caller;
-  if (holds(grants, 'application:create')) return;
+  if (grants.held.has('application:create')) return;
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
   }

@@ -14,8 +14,7 @@ import {
   type Grants,
   governingRule,
   governingTransform,
-  holds,
-  missingPermission,
+  requirePermission,
   showsMore,
   type TokenFacts,
 } from '../access/grants.ts';
@@ -23,7 +22,7 @@ import { ruleVisibility } from '../access/visibility.ts';
 import { parentGrants } from '../authenticate.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { Instant, TenantKeyring, TokenCondition } from '../ports.ts';
-import { invalid, Problem, throwIf } from '../problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { runSteps } from '../steps.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { openPresented } from '../tokens/token-codec.ts';
@@ -35,9 +34,9 @@ const ADDRESSING: readonly TokenPermission[] = ['token:read', 'token:update', 't
 const NOTHING = createGrants({ permissions: [], rules: [] });
 
 /** Returns grants without the rules that do not grant a permission. They decide nothing about it. */
-function only({ plain, rules, within }: Grants, permission: Permission): Grants {
-  const granting = rules.filter(({ permissions }) => permissions.includes(permission));
-  return { plain, rules: granting, within: within && only(within, permission) };
+function only({ within, ...grants }: Grants, permission: Permission): Grants {
+  const rules = grants.rules.filter(({ permissions }) => permissions.includes(permission));
+  return { ...grants, rules, within: within && only(within, permission) };
 }
 
 /**
@@ -48,8 +47,8 @@ function only({ plain, rules, within }: Grants, permission: Permission): Grants 
 export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body }, caller, context) => {
   const { token_id: id, application_id, application } = body;
   const isOwn = application_id === undefined && application === undefined;
-  throwIf(isOwn ? undefined : missingPermission(caller, 'application:read'));
-  if (isOwn && !ADDRESSING.some((permission) => holds(caller.grants, permission))) {
+  if (!isOwn) requirePermission(caller, 'application:read');
+  else if (!ADDRESSING.some((permission) => caller.grants.held.has(permission))) {
     const none = { id, containers: [] };
     caller.recorder.hidden(id);
     return { token_id: id, containers: [], permissions: ADDRESSING.map((each) => explainAccess(NOTHING, each, none)) };
@@ -83,7 +82,7 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
  */
 async function askedGrants(asked: BodyOf<'measureReach'>, caller: Caller, context: Context): Promise<Grants> {
   const { application_id: id, application: draft } = asked;
-  if (draft !== undefined && !holds(caller.grants, 'application:create')) {
+  if (draft !== undefined && !caller.grants.held.has('application:create')) {
     throw new Problem('permission_missing', { detail: 'A draft needs application:create, too.' });
   }
   if (id === undefined) return createGrants(checked(draft?.type, draft ?? {}));

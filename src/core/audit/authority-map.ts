@@ -15,6 +15,13 @@ interface TenantState {
   readonly records: Readonly<Record<TenantTable, Map<string, number>>>;
 }
 
+/** An application or an API key at the state in which it was read. */
+export interface StampedRecord {
+  readonly table: 'application' | 'application_key';
+  readonly id: string;
+  readonly revision: number;
+}
+
 /** The revision of each record of authority, and their digest. */
 export type AuthorityMap = ReturnType<typeof createAuthorityMap>;
 
@@ -85,6 +92,12 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     hasKeys(tenantId: string, keys: readonly number[]): boolean {
       const known = tenants.get(tenantId)?.records.tenant_key;
       return known?.size === keys.length && keys.every((key) => known.has(String(key)));
+    },
+    /** Returns whether no record has changed since it was read, nor the tenant or its keys after the row `changed`. */
+    isUnchanged(tenantId: string, changed: number, read: readonly StampedRecord[]): boolean {
+      const tenant = tenants.get(tenantId);
+      if (tenant?.changed !== changed || tenant.isClosed) return false;
+      return read.every(({ table, id, revision }) => tenant.records[table].get(id) === revision);
     },
     /** Returns undefined if the record does not exist, or its tenant is closed. */
     revisionOf(table: 'tenant' | 'application' | 'application_key', tenantId: string, id: string) {

@@ -3,7 +3,7 @@ import { Problem } from '../problem.ts';
 import type { SnapshotReads } from '../scan-ports.ts';
 import { endOfTick } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
-import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
+import { type AuthorityMap, createAuthorityMap, type StampedRecord, scannedMap } from './authority-map.ts';
 import { authorityRows, BEFORE_ALL, findPosition, TAIL_ROWS } from './authority-rows.ts';
 import { addedBy, type FollowedPosition, type Following, passCommits } from './follow-rows.ts';
 import type { AuditEntry, RecordChange, SealedRow, Witness } from './ports.ts';
@@ -33,11 +33,6 @@ interface ReadRecord {
   readonly id: string;
   readonly revision: number;
   readonly keys?: readonly number[] | undefined;
-}
-
-/** An application or an API key at the state in which it was read. */
-export interface StampedRecord extends Pick<ReadRecord, 'id' | 'revision'> {
-  readonly table: 'application' | 'application_key';
 }
 
 /** The records that an identity consists of, at the state in which they were read. */
@@ -123,6 +118,8 @@ export function createFollower({ store, keyring }: Parts) {
     }
     const before = current.position.sequence;
     const added = rows.filter(({ sequence }) => sequence > before);
+    // Most reads find only the known row.
+    if (added.length === 0 && rows.length < limit) return 'all';
     const following = { positionAt: (sequence: number) => passed.get(sequence), sumOf: map.sumOf };
     for (const { position, events } of passOrFail(current.position, added, following)) {
       if (events.some(({ action }) => action === 'acceptTenant')) return 'anew';
@@ -148,7 +145,7 @@ export function createFollower({ store, keyring }: Parts) {
       const { sequence: from } = current.position;
       sent += 1;
       const number = sent;
-      const rows = await store.followAudit(from, limit);
+      const rows = await store.followAudit(from - 1, limit);
       // A read that was sent later has passed these rows, or the audit was opened again.
       if (number < passedRead || state !== current) return;
       passedRead = number;
@@ -200,7 +197,7 @@ export function createFollower({ store, keyring }: Parts) {
     followNow(reads: Pick<SnapshotReads, 'followAudit'>): boolean {
       if (state === undefined) return false;
       const { sequence } = state.position;
-      return pass(state, sequence, reads.followAudit(sequence, PAGE), PAGE) === 'all';
+      return pass(state, sequence, reads.followAudit(sequence - 1, PAGE), PAGE) === 'all';
     },
 
     /** Returns the last known row; the position before all rows at first. */
@@ -295,10 +292,8 @@ export function createFollower({ store, keyring }: Parts) {
     },
 
     /** Returns whether none of the records has changed since. */
-    isUnchanged({ map, tenant_id, changed, records }: Stamp): boolean {
-      if (state?.map !== map || map.changedAt(tenant_id) !== changed) return false;
-      return records.every(({ table, ...one }) => isCurrentNow(table, { tenant_id, ...one }));
-    },
+    isUnchanged: ({ map, tenant_id, changed, records }: Stamp): boolean =>
+      state?.map === map && map.isUnchanged(tenant_id, changed, records),
   };
 
   function addTo(sums: Map<string, bigint>, event: AuditEvent, sumOf: (id: string) => bigint): void {

@@ -88,10 +88,10 @@ export interface AuditStore {
   /** Appends a row with a digest. */
   appendAuthority(draft: AuthorityDraft): Promise<void>;
   /**
-   * Resolves to at most `limit` rows from the sequence `first` on, in order, as `readAudit` does. Quick: each call
-   * asks. Reads that begin in the same tick see no older state. Rejects with `vault_moved` if the vault was moved away.
+   * Resolves to what `readAudit` resolves to. Quick: each call asks. Reads that begin in the same tick see no older
+   * state. Rejects with `vault_moved` if the vault was moved away.
    */
-  followAudit(first: number, limit: number): Promise<readonly AuditEntry[]>;
+  followAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
   /** Resolves to the last `rows` rows and the revisions of all records of authority, from one snapshot. */
   scanAuthority(rows: number): Promise<AuthorityScan>;
   /**

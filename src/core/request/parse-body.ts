@@ -27,8 +27,7 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaT
   }
   if (row.bodyOptional) {
     if (sent.bodyFault === undefined && isEmptyBody(text, mediaType)) return undefined;
-    const problem = checkContentType(row, mediaType);
-    if (problem !== undefined) throw problem;
+    checkContentType(row, mediaType);
   }
   if (sent.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
   if (text === '') throw new Problem('malformed_json', { detail: 'The body is empty.' });
@@ -57,33 +56,31 @@ function isEmptyBody(text: string, mediaType = ''): boolean {
 const CHARSETS: readonly string[] = ['utf-8', 'utf8', 'us-ascii'];
 
 /**
- * Performs step 3 of the request path: returns the problem with the content coding or the content type of a body (§4.1,
- * decisions §1), else undefined. The problem names the rejected value. The type of an optional body is checked later,
- * by `parseBody`.
+ * Performs step 3 of the request path: throws `unsupported_media_type` for the content coding or the content type of a
+ * body (§4.1, decisions §1). The problem names the rejected value. The type of an optional body is checked later, by
+ * `parseBody`.
  */
-export function checkMediaType(row: Operation, { mediaType, contentCoding }: MediaType): Problem | undefined {
+export function checkMediaType(row: Operation, { mediaType, contentCoding }: MediaType): void {
   if (contentCoding !== undefined) {
-    return unsupported(`The content coding ${named(contentCoding)} is not supported; send the body without one.`);
+    throw unsupported(`The content coding ${named(contentCoding)} is not supported; send the body without one.`);
   }
-  return row.bodyOptional ? undefined : checkContentType(row, mediaType);
+  if (!row.bodyOptional) checkContentType(row, mediaType);
 }
 
-function checkContentType(row: Operation, mediaType: string | undefined): Problem | undefined {
+function checkContentType(row: Operation, mediaType: string | undefined): void {
   const wanted = row.mediaType ?? 'application/json';
   if (mediaType === undefined || mediaType.trim() === '') {
-    return unsupported(`The operation accepts the content type ${wanted}; the request names none.`);
+    throw unsupported(`The operation accepts the content type ${wanted}; the request names none.`);
   }
   const [essence = '', ...parameters] = mediaType.split(';').map((part) => part.trim().toLowerCase());
   if (essence !== wanted) {
-    return unsupported(
+    throw unsupported(
       `The operation accepts the content type ${wanted}, not ${named(essence, 'the one of the request')}.`,
     );
   }
   const charsets = parameters.flatMap((each) => /^charset="?([^"]*)"?$/.exec(each)?.[1] ?? []);
   const other = charsets.find((charset) => !CHARSETS.includes(charset));
-  return other === undefined
-    ? undefined
-    : unsupported(`The charset ${named(other)} is not supported; send the body in utf-8.`);
+  if (other !== undefined) throw unsupported(`The charset ${named(other)} is not supported; send the body in utf-8.`);
 }
 
 function unsupported(detail: string): Problem {

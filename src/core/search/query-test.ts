@@ -2,7 +2,7 @@ import { TOKEN_TYPE_NAMES } from '../../contract/token-types.ts';
 import type { TenantKeyring, TokenCondition } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type ClearColumns, madeBy, modifiedIn } from '../tokens/clear-columns.ts';
-import { isAtOrBelow, normalizeContainer } from '../tokens/containers.ts';
+import { normalizeContainer } from '../tokens/containers.ts';
 import { blindName, blindsByKey, foldCase, indexed, metadataText } from '../tokens/indexes.ts';
 import type { PresentedDetails } from '../tokens/token-codec.ts';
 import type { Query } from './parse-query.ts';
@@ -143,6 +143,6 @@ const TESTS: { readonly [F in Match['field']]: (match: Match, keyring: TenantKey
   modified_by: equal(({ columns }) => columns.modified_by),
   container({ value, below }) {
     const path = normalizeContainer(value);
-    return ({ details }) => details.containers.some((own) => (below ? isAtOrBelow(own, path) : own === path));
+    return ({ details }) => details.containers.some((own) => (below ? own.startsWith(path) : own === path));
   },
 };

@@ -9,11 +9,6 @@ export function monthOf(instant: Instant): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** Returns a calendar day (UTC) as a number: days since 1970-01-01. */
-function dayOf(instant: Instant): number {
-  return Math.floor(instant / DAY_MS);
-}
-
 /** The members of a used token that activity needs. */
 export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'>;
 
@@ -56,8 +51,8 @@ export function createActivity(store: Store, clock: Clock) {
 
   /** Records that a call used an API key. */
   function noteKey({ tenant_id, id, created_at, last_used_day }: ApplicationKeyRecord): void {
-    // The clock may have been set back since the key was created.
-    const day = dayOf(Math.max(clock.now(), created_at));
+    // In days since 1970-01-01 (UTC). The clock may have been set back since the key was created.
+    const day = Math.floor(Math.max(clock.now(), created_at) / DAY_MS);
     if (day <= Math.max(last_used_day, usedOn.get(id) ?? 0)) return;
     if (usedOn.size >= MAX_KEYS) usedOn.clear();
     usedOn.set(id, day);

@@ -21,11 +21,3 @@ export function containerPrefixes(containers: readonly string[]): readonly strin
   }
   return [...prefixes];
 }
-
-/**
- * Returns whether a container is `ruleContainer` or below it. Both are normalized and end with a slash, so `/pci/` is
- * not above `/pci-dev/`.
- */
-export function isAtOrBelow(container: string, ruleContainer: string): boolean {
-  return container.startsWith(ruleContainer);
-}

@@ -4,7 +4,6 @@ import type { Context } from '../handler.ts';
 import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
 import type { FoundPage, Scan, ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
 import { type Steps, settled } from '../steps.ts';
-import { readsOf } from '../ticks.ts';
 import type { Work } from '../work.ts';
 import { unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
@@ -40,7 +39,8 @@ interface Page {
 export function* findPage(sought: Sought, request: PageRequest, context: Context, most = MAX_TOTAL): Steps<Page> {
   const { filter, now, isExact } = sought;
   if (!isExact) return yield* settled(findGoverned(sought, request, context, most));
-  const found = yield* settled(readsOf(context).findTokens(filter, request, now));
+  const reads = context.ticks.now?.reads ?? context.store;
+  const found = yield* settled(reads.findTokens(filter, request, now));
   const { records, total } = found;
   if (records !== undefined && total !== undefined) return { records, total };
   return yield* settled(walkToPage(found, sought, request, context, most));

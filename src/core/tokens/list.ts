@@ -12,8 +12,6 @@ import type { ScanPosition, TimeRange } from '../scan-ports.ts';
 import { type MatchField, parseQuery, type Query, QueryError } from '../search/parse-query.ts';
 import { type OpenedToken, queryTest, searchCondition } from '../search/query-test.ts';
 import { type Steps, settled } from '../steps.ts';
-import { readsOf } from '../ticks.ts';
-import { readHeld } from '../work.ts';
 import type { UsedToken } from './activity.ts';
 import { presentedColumns } from './clear-columns.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
@@ -91,7 +89,7 @@ function readPage<Page extends { readonly records: readonly PresentedToken[] }>(
       response,
       records.reduce((sum, record) => sum + sealedBytes(record), 0),
     );
-  return readHeld(work, response, find, bytesOf);
+  return work.readHeld(response, find, bytesOf);
 }
 
 /**
@@ -159,9 +157,8 @@ function* show(
   for (const record of records) {
     yield* settled(caller.work.next(sealedBytes(record)));
     const isWhole = record.presented.length > 0 && (record.full.length > 0 || asked.transform !== undefined);
-    const whole = isWhole
-      ? record
-      : yield* settled(readsOf(context).findPresentedToken(record.tenant_id, record.id, sought.now));
+    const reads = context.ticks.now?.reads ?? context.store;
+    const whole = isWhole ? record : yield* settled(reads.findPresentedToken(record.tenant_id, record.id, sought.now));
     // A token that has changed since it was found may fail; the call is then repeated.
     if (whole !== undefined) page.add(whole);
   }

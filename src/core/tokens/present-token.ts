@@ -17,9 +17,12 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 
-/** Returns the number of sealed bytes of a token, the maximum for values that a page lacks. Its reply is about as long. */
-export function sealedBytes({ presented, full }: PresentedToken): number {
-  return (presented.length || MAX_DEFINITION) + (full.length || MAX_DATA);
+/**
+ * Returns the number of sealed bytes of a token, the maximum for values that a page lacks, and 0 without a token. Its reply
+ * is about as long.
+ */
+export function sealedBytes(token: PresentedToken | undefined): number {
+  return token === undefined ? 0 : (token.presented.length || MAX_DEFINITION) + (token.full.length || MAX_DATA);
 }
 
 /**

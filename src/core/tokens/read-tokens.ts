@@ -1,6 +1,7 @@
 import type { Caller, Context } from '../handler.ts';
-import type { Instant, PresentedToken } from '../ports.ts';
+import type { Instant } from '../ports.ts';
 import type { SnapshotReads } from '../scan-ports.ts';
+import { isPromise } from '../steps.ts';
 import { sealedBytes } from './present-token.ts';
 
 /** The number of tokens in one read, and the sealed bytes after which a read in a tick ends. */
@@ -12,17 +13,15 @@ export async function* readTokens(ids: readonly string[], now: Instant, { tenant
   for (let at = 0; at < ids.length; ) {
     const some = ids.slice(at, at + READ_AT_ONCE);
     const find = (reads: Pick<SnapshotReads, 'findPresentedToken'>) => {
-      const found: (PresentedToken | undefined)[] = [];
+      const found: ReturnType<typeof reads.findPresentedToken>[] = [];
       for (let bytes = 0; bytes < BYTES_AT_ONCE && found.length < some.length; ) {
         const record = reads.findPresentedToken(tenant.record.id, some[found.length] ?? '', now);
         found.push(record);
-        bytes += record === undefined ? 0 : sealedBytes(record);
+        bytes += isPromise(record) ? 0 : sealedBytes(record);
       }
       return found;
     };
-    const found: readonly (PresentedToken | undefined)[] =
-      store.readNow?.(find) ??
-      (await Promise.all(some.map((id) => store.findPresentedToken(tenant.record.id, id, now))));
+    const found = await Promise.all(store.readNow?.(find) ?? find(store));
     for (const [position, record] of found.entries()) yield { id: ids[at + position] ?? '', record };
     at += found.length;
   }

@@ -18,7 +18,6 @@ import { JsonText } from '../json/stringify.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem, throwIf } from '../problem.ts';
 import { runSteps, settled } from '../steps.ts';
-import { readHeld } from '../work.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
 import { isDeduplicated } from './create.ts';
@@ -81,9 +80,7 @@ async function attempt(
   const cutoff = context.clock.cutoff();
   // The reply counts before the change: afterwards, the call can no longer be refused.
   const read = () => settled(context.store.findToken(tenant.record.id, id, cutoff));
-  const record = await runSteps(
-    readHeld(work, 2 * MAX_DATA, read, (found) => (found === undefined ? 0 : sealedBytes(found))),
-  );
+  const record = await runSteps(work.readHeld(2 * MAX_DATA, read, sealedBytes));
   const slice = work.next();
   if (slice !== undefined) await slice;
   if (!record) throw new Problem('token_not_found');

@@ -17,11 +17,11 @@ const APPENDING: QueuedWrite<void> = {
   read: () => ({ hasChanged: true, result: undefined }),
 };
 
-/** Selects the rows from `$1` on, and whether the vault was moved away. Each call asks it. */
+/** Selects the rows after `$1`, and whether the vault was moved away. Each call asks it. */
 const FOLLOW: Statement = {
   name: 'followAudit',
   text: `SELECT f.format < 0, a.sequence, a.at, a.sealed, a.link FROM vault.format f
-    LEFT JOIN LATERAL (SELECT * FROM vault.audit WHERE sequence >= $1 ORDER BY sequence LIMIT $2) a ON true`,
+    LEFT JOIN LATERAL (SELECT * FROM vault.audit WHERE sequence > $1 ORDER BY sequence LIMIT $2) a ON true`,
 };
 const TAIL = `SELECT sequence, at, sealed, link FROM (SELECT * FROM vault.audit
     ORDER BY sequence DESC LIMIT $1) a ORDER BY sequence`;
@@ -72,8 +72,8 @@ export function auditMethods({ read, readSlow, readSnapshot, change, join }: Con
     readAudit: (after, limit) => readRows(readSlow, after, limit),
     auditHead: () => readHead(read),
 
-    async followAudit(first, limit) {
-      const rows = await read(FOLLOW, [first, limit]);
+    async followAudit(after, limit) {
+      const rows = await read(FOLLOW, [after, limit]);
       if (rows[0]?.[0] === true) throw new Problem('vault_moved', { retryAfter: 1 });
       return rows.filter(([, sequence]) => sequence !== null).map(([, ...row]) => toEntry(row));
     },

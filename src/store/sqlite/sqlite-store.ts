@@ -91,24 +91,34 @@ export function sqliteStore(session: Session): FileStore {
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
 
-  const followAudit = (first: number, limit: number) => audits.read(first - 1, limit);
-
-  /** Returns the reads of one snapshot. Finds a tenant's number once, since it cannot change within the snapshot. */
-  function snapshotReads(): SnapshotReads {
-    let last: { readonly id: string; readonly tenant: number | undefined } | undefined;
-    return {
-      followAudit,
-      findPresentedToken(tenantId, id, now) {
-        if (last?.id !== tenantId) last = { id: tenantId, tenant: tenants.find(tenantId) };
-        return findPresented(tenantId, id, now, last.tenant);
-      },
-      findTokens: lists.findTokens,
-    };
+  /** Returns the result of a read in an open snapshot; if it fails, that of `again`, or the promise of its problem. */
+  function orAgain<T>(query: () => T, again = query): T | Promise<T> {
+    try {
+      return query();
+    } catch {
+      return session.read(again);
+    }
   }
 
   return {
     ...sharedMethods({ dialect, ...runner }),
-    readNow: (query) => session.readNow(() => query(snapshotReads())),
+    readNow(query) {
+      /** The tenant of the last read. Its number cannot change within the snapshot. */
+      let last: { readonly id: string; readonly tenant: number | undefined } | undefined;
+      const reads: SnapshotReads = {
+        followAudit: audits.read,
+        findPresentedToken: (tenantId, id, now) =>
+          orAgain(
+            () => {
+              if (last?.id !== tenantId) last = { id: tenantId, tenant: tenants.find(tenantId) };
+              return findPresented(tenantId, id, now, last.tenant);
+            },
+            () => findPresented(tenantId, id, now),
+          ),
+        findTokens: (...query) => orAgain(() => lists.findTokens(...query)),
+      };
+      return session.readNow(() => query(reads));
+    },
     ping: () => session.ping(),
 
     insertToken: (token, indexes, options, audit) =>
@@ -148,7 +158,7 @@ export function sqliteStore(session: Session): FileStore {
     appendAuthority: (draft) => session.write('added', () => audits.append(audits.placed(draft))),
     // Callers read right after this, on the same snapshot: for SQLite, locking and unlocking the file takes longer than
     // finding a row.
-    followAudit: (...query) => session.read(() => followAudit(...query), true),
+    followAudit: (...query) => session.read(() => audits.read(...query), true),
     scanAuthority: (limit) =>
       session.read(() => ({
         rows: audits.tail(limit),

@@ -91,15 +91,6 @@ export function systemClock({ floor: start = 0, doubt: ms = 0, isTrusted, times 
     return { step, jump };
   }
 
-  /** Continues with the time of the wall clock. */
-  function follow(): void {
-    if (last.wall < expected - HOUR) {
-      latest = floor;
-      settled = 0;
-    }
-    expected = last.wall;
-  }
-
   function look(): void {
     const { step, jump } = read();
     passed += step;
@@ -111,7 +102,10 @@ export function systemClock({ floor: start = 0, doubt: ms = 0, isTrusted, times 
       const hasReturned = doubt.isJump ? Math.abs(last.wall - expected) <= HOUR : isTrusted?.(last.wall);
       if (hasReturned || passed >= doubt.until) doubt = undefined;
     }
-    if (!doubt?.isJump) follow();
+    if (!doubt?.isJump) {
+      if (last.wall < expected - HOUR) [latest, settled] = [floor, 0];
+      expected = last.wall;
+    }
     latest = Math.max(latest, Math.floor(expected));
     if (doubt === undefined) settled = Math.max(settled, expected);
   }

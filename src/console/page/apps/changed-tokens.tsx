@@ -1,7 +1,7 @@
 import type { Token } from '../../../client/create-client.ts';
 import { type ExplainedPermission, TOKEN_PERMISSIONS } from '../../../contract/explanation.ts';
 import { explainAccess } from '../../../core/access/explain-access.ts';
-import type { Grants } from '../../../core/access/grants.ts';
+import { createGrants, type Grants } from '../../../core/access/grants.ts';
 import { useLoaded } from '../loaded.ts';
 import { wholeNumber } from '../parts/numbers.ts';
 import { Sees } from '../parts/pieces.tsx';
@@ -66,7 +66,7 @@ export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
   );
 }
 
-const NO_GRANTS: Grants = { plain: new Set(), rules: [] };
+const NO_GRANTS = createGrants({ permissions: [], rules: [] });
 const SHOWS_DATA = ['token:read', 'token:use'];
 
 /** Returns the permissions whose outcome differs, with both outcomes. */

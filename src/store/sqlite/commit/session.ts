@@ -94,7 +94,8 @@ export class Session {
   #onSnapshot<T>(query: () => T, isShared = false): T {
     if (this.connection.inTransaction) return query();
     try {
-      this.#beginRead();
+      this.#statements.beginRead().run();
+      this.#checkSchema();
       return query();
     } finally {
       if (isShared) nextTick(() => this.#endTransaction());
@@ -107,7 +108,8 @@ export class Session {
     if (this.#closing !== undefined || this.connection.inTransaction) return undefined;
     try {
       this.#watch.checkNowAndThen();
-      this.#beginRead();
+      this.#statements.beginRead().run();
+      this.#checkSchema();
       return query();
     } catch {
       // The caller repeats the read with `read`, which waits or rejects.
@@ -204,11 +206,6 @@ export class Session {
       this.#probing = undefined;
     });
     return toProblem(error, await this.#probing);
-  }
-
-  #beginRead(): void {
-    this.#statements.beginRead().run();
-    this.#checkSchema();
   }
 
   /**
