@@ -116,14 +116,17 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (statistics) => {
-  let client: SqlClient;
+let client: SqlClient;
+beforeAll(async () => {
+  client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 60_000 });
+  for (const text of TEXTS) await client.run({ text });
+}, 60_000);
+afterAll(() => client.close());
+
+describe.each(['no', 'fresh'])('the statements of a list, with %s statistics', (statistics) => {
   beforeAll(async () => {
-    client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 60_000 });
-    for (const text of TEXTS) await client.run({ text });
     if (statistics === 'fresh') await client.run({ text: 'ANALYZE' });
   }, 60_000);
-  afterAll(() => client.close());
 
   async function explain(fragment: Fragment, settings: Statement = PLAN_BY_ORDER): Promise<Explained> {
     const [text, values] = toBound(fragment);

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
@@ -8,42 +7,21 @@ import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
-import { startPostgres } from './start-postgres.ts';
-
-/** Debian's PostgreSQL, tested where it is installed; CI also runs all tests with it. */
-const OLDER = '/usr/lib/postgresql/15/bin';
-const stops: (() => Promise<void>)[] = [];
-afterAll(async () => {
-  for (const stop of stops) await stop();
-});
-
-async function olderServer(): Promise<string> {
-  const { port, stop } = await startPostgres({ binaries: OLDER });
-  stops.push(stop);
-  return `postgres://postgres@127.0.0.1:${port}/postgres`;
-}
 
 async function apply(client: SqlClient, schema: string): Promise<void> {
   const texts = ['BEGIN', ...schemaStatements(schema)];
   await Promise.all([...texts.map((text) => client.run({ text })), client.commit()]);
 }
 
-const SERVERS: readonly (readonly [string, () => Promise<string>])[] = [
-  ['of this run', createDatabase],
-  ...(existsSync(OLDER) ? [['of Debian', olderServer] as const] : []),
-];
-
-describe.each(SERVERS)('the server %s', (_, server) => {
-  it('accepts the schema, under any name', async () => {
-    const client = await openClient(await server());
-    await apply(client, 'user');
-    const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
+it('the server accepts the schema, under any name', async () => {
+  const client = await openClient(await createDatabase());
+  await apply(client, 'user');
+  const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
       (SELECT count(*) FROM "user".audit), (SELECT max(format) FROM "user".format), (SELECT count(*) FROM "user".header)`;
-    expect(await client.run({ text })).toEqual([[16, 1, 1, 0]]);
-    const run: Run = (statement) => client.run({ text: inSchema(String(statement), 'user') });
-    const { inspect } = inspectTables({ inspectSnapshot: (query) => query(run) });
-    expect((await inspect()).map(({ table }) => table)).toEqual(['header']);
-  });
+  expect(await client.run({ text })).toEqual([[16, 1, 1, 0]]);
+  const run: Run = (statement) => client.run({ text: inSchema(String(statement), 'user') });
+  const { inspect } = inspectTables({ inspectSnapshot: (query) => query(run) });
+  expect((await inspect()).map(({ table }) => table)).toEqual(['header']);
 });
 
 describe('a row of token', () => {

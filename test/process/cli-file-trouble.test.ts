@@ -22,19 +22,21 @@ function obeyingModes(): readonly string[] | undefined {
   return isThere('setpriv') ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : undefined;
 }
 
-interface Told {
-  readonly exitCode: number;
-  readonly stderr: string;
-}
-
-function runObeying(prefix: readonly string[], words: readonly string[]): Promise<Told> {
-  const [program = '', ...args] = [...prefix, process.execPath, VAULT_BIN, ...words];
+function run(
+  program: string,
+  args: readonly string[],
+): Promise<{ readonly exitCode: number; readonly stderr: string }> {
   const options = { cwd: place.cwd, env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') }) };
   return new Promise((resolve) => {
     execFile(program, args, options, (error, _stdout, stderr) => {
       resolve({ exitCode: typeof error?.code === 'number' ? error.code : 0, stderr });
     });
   });
+}
+
+function runObeying(prefix: readonly string[], words: readonly string[]) {
+  const [program = '', ...args] = [...prefix, process.execPath, VAULT_BIN, ...words];
+  return run(program, args);
 }
 
 /** Copies the vault into its own folder. Returns the path of the copy. */
@@ -136,13 +138,7 @@ describe('a folder that was removed under the shell', () => {
       if (process.platform === 'win32') return;
       mkdirSync(place.inside('gone'), { recursive: true });
       const script = `V=$PWD/v.db; cd gone && rmdir ../gone && exec '${process.execPath}' '${VAULT_BIN}' ${line}`;
-      const env = cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') });
-      const ended = await new Promise<Told>((resolve) => {
-        execFile('sh', ['-c', script], { cwd: place.cwd, env }, (error, _stdout, stderr) =>
-          resolve({ exitCode: typeof error?.code === 'number' ? error.code : 0, stderr }),
-        );
-      });
-      expect(ended).toEqual({
+      expect(await run('sh', ['-c', script])).toEqual({
         exitCode: 2,
         stderr: told('the current folder is gone', 'change to an existing folder'),
       });

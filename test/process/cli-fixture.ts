@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { afterAll } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import {
   type Command,
   cleanEnvironment,
@@ -8,11 +8,17 @@ import {
   type Ran,
   runInShared,
   runVault,
+  type Served,
+  type ServeOptions,
+  startServe,
   VAULT,
+  wordsOf,
 } from '../scripts/run-script.ts';
 import { type AtEnd, temporaryFolder } from '../temporary-folder.ts';
 
 export const VAULT_BIN = VAULT;
+/** The longest time that a command of `start` may take, in milliseconds. */
+const LIMIT_MS = 20_000;
 
 type RunHere = (command: Command, env?: Readonly<Record<string, string>>, stdin?: string) => Promise<Ran>;
 
@@ -24,6 +30,10 @@ export interface Place {
   vault: RunHere;
   /** Runs a command in its own process. */
   process: RunHere;
+  /** Starts a command in its own process, without standard input. Kills it after the test. */
+  start(command: Command, env?: Readonly<Record<string, string>>): ReturnType<typeof startCommand>;
+  /** Starts a daemon, which stops after the test. */
+  serve(words: readonly string[], options?: ServeOptions): Promise<Served>;
   /** Creates a vault `NAME.db` with its key file. Returns its management key. */
   init(name: string): Promise<string>;
   /** Creates a private application that reveals every token. Returns its key. */
@@ -36,16 +46,23 @@ export interface Place {
  */
 export function makePlace(atEnd: AtEnd = afterAll): Place {
   const cwd = temporaryFolder(atEnd);
+  const own = { VAULT_CONFIG_DIR: path.join(cwd, 'config') };
   const runBy =
     (run: typeof runVault): RunHere =>
     (command, env = {}, stdin = '') =>
-      run(command, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
+      run(command, { cwd, env: { ...own, ...env }, stdin });
   const vault = runBy(runInShared);
   return {
     cwd,
     inside: (name) => path.join(cwd, name),
     vault,
     process: runBy(runVault),
+    start: (command, env) => startCommand(command, cwd, { ...own, ...env }),
+    async serve(words, options) {
+      const served = await startServe(cwd, words, options);
+      onTestFinished(async () => void (await served.stop()));
+      return served;
+    },
     init: async (name) => (await initVault(cwd, name)).key,
     async application(name, managementKey, permissions) {
       const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: managementKey };
@@ -54,6 +71,32 @@ export function makePlace(atEnd: AtEnd = afterAll): Place {
       return made.stdout.trim();
     },
   };
+}
+
+function startCommand(command: Command, cwd: string, env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [VAULT_BIN, ...wordsOf(command)], {
+    cwd,
+    env: cleanEnvironment(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return Object.assign(child, { ended: endOf(child, LIMIT_MS) });
+}
+
+/**
+ * Sends a request with an API key: `GET /tokens`. A body is an object or JSON. Resolves to the response, with the body as
+ * text and, if it is JSON, parsed.
+ */
+export async function send(url: string, line: string, apiKey: string, body?: object | string) {
+  const [method = '', target = ''] = line.split(' ');
+  const mediaType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const response = await fetch(url + target, {
+    method,
+    headers: { 'svc-api-key': apiKey, ...(body !== undefined && { 'content-type': mediaType }) },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 /** Returns whether a program is installed. */

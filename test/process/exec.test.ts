@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type Command, cleanEnvironment, wordsOf } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+import { type Command, wordsOf } from '../scripts/run-script.ts';
+import { makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 const posix = process.platform !== 'win32';
 const SEED = `
@@ -159,27 +158,25 @@ describe('vault in vault exec', () => {
 });
 
 /** Starts `vault exec` with this program and waits until it runs. */
-async function start(text: string): Promise<{ kill(signal: NodeJS.Signals): void; readonly ended: Promise<Ended> }> {
-  const child = spawn(
-    process.execPath,
-    [VAULT_BIN, 'exec', ...node(`require('fs').writeFileSync('up', String(process.pid)); ${text}`)],
-    { cwd: place.cwd, env: cleanEnvironment(env()), stdio: ['ignore', 'pipe', 'pipe'] },
+async function start(text: string) {
+  const child = place.start(
+    ['exec', ...node(`require('fs').writeFileSync('up', String(process.pid)); ${text}`)],
+    env(),
   );
-  const ended = endOf(child, 20_000);
   while (!existsSync(place.inside('up')) && child.exitCode === null) await sleep(20);
   await sleep(100);
-  return { kill: (signal) => child.kill(signal), ended };
+  return child;
 }
 
 const isGone = (pid: number) => expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 
 describe.runIf(posix)('a signal to vault exec', () => {
   it.each(['SIGTERM', 'SIGHUP'] as const)('%s reaches the command, which sets the exit code', async (signal) => {
-    const { kill, ended } = await start(
+    const child = await start(
       `process.on('${signal}', () => { console.log('told'); process.exit(9); }); setInterval(() => {}, 1000);`,
     );
-    kill(signal);
-    expect(await ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
+    child.kill(signal);
+    expect(await child.ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
     isGone(Number(readFileSync(place.inside('up'), 'utf8')));
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
@@ -188,24 +185,19 @@ describe.runIf(posix)('a signal to vault exec', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('%s ends a command without a handler: %i, and leaves no files', async (signal, code) => {
-    const { kill, ended } = await start('setInterval(() => {}, 1000);');
+    const child = await start('setInterval(() => {}, 1000);');
     expect(readdirSync(place.inside('tmp'))).toHaveLength(1);
-    kill(signal);
-    expect(await ended).toMatchObject({ stderr: '', exitCode: code });
+    child.kill(signal);
+    expect(await child.ended).toMatchObject({ stderr: '', exitCode: code });
     isGone(Number(readFileSync(place.inside('up'), 'utf8')));
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
   it('before the command starts leaves no files', async () => {
-    const child = spawn(process.execPath, [VAULT_BIN, 'exec', ...node('setTimeout(() => {}, 20_000)')], {
-      cwd: place.cwd,
-      env: cleanEnvironment(env()),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended = endOf(child, 20_000);
+    const child = place.start(['exec', ...node('setTimeout(() => {}, 20_000)')], env());
     while (readdirSync(place.inside('tmp')).length === 0 && child.exitCode === null) await sleep(2);
     child.kill('SIGTERM');
-    expect((await ended).exitCode).toBe(143);
+    expect((await child.ended).exitCode).toBe(143);
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 

@@ -8,7 +8,7 @@ import { startDaemon } from '../../src/http/daemon.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 import { daemonOptions, type EchoClient, echoClient, flawsOfProblem, raw, sleep } from './http-fixture.ts';
-import { AUTH, faultCode, pool, start, undo } from './http-harness.ts';
+import { AUTH, faultCode, start, undo } from './http-harness.ts';
 
 /** Creates a promise and the function that resolves it. */
 function makeGate(): { readonly opened: Promise<void>; readonly open: () => void } {
@@ -192,27 +192,8 @@ async function leaveSocket(path: string): Promise<void> {
   chmodSync(path, 0o600);
 }
 
-test('a port in use is a fault', async () => {
-  const { client, port } = await start();
-  const error = await startDaemon(client, daemonOptions({ port })).catch((thrown: unknown) => thrown);
-  expect(faultCode(error)).toBe('address_in_use');
-  expect(error instanceof Error && error.message).toBe(`port ${port} on 127.0.0.1 is in use`);
-});
-
 test('an invalid header prefix is a fault', async () => {
   expect(await startDaemon(echoClient(), daemonOptions({ headerPrefix: 'A:B' })).catch(faultCode)).toBe('usage');
-});
-
-test('serves TLS', async () => {
-  const { daemon } = await start({ tls: { cert: CERT, key: CERT_KEY } });
-  expect(daemon.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-  const { statusCode, body } = await pool(daemon, { connect: { ca: CERT } }).request({
-    method: 'GET',
-    path: '/tokens',
-    headers: AUTH,
-  });
-  await body.dump();
-  expect(statusCode).toBe(200);
 });
 
 test('an unfinished TLS handshake times out like unfinished headers', async () => {

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { startServe } from '../scripts/run-script.ts';
-import { makePlace } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const place = makePlace();
 
@@ -9,9 +8,8 @@ it('a public key that is denied 500 times adds about a hundred entries to the au
   const managementKey = await place.init('v');
   const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: managementKey };
   const made = await place.vault('apps create --name web --type public --permission token:create --field key', env);
-  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
-  const headers = { 'svc-api-key': made.stdout.trim() };
-  const ask = async () => (await fetch(`${daemon.url}/tokens`, { headers })).status;
+  const daemon = await place.serve(['--file', 'v.db']);
+  const ask = async () => (await send(daemon.url, 'GET /tokens', made.stdout.trim())).status;
   for (let round = 0; round < 10; round += 1) {
     expect(new Set(await Promise.all(Array.from({ length: 50 }, ask)))).toEqual(new Set([403]));
   }

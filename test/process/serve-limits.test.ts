@@ -1,7 +1,6 @@
 import net, { type Socket } from 'node:net';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { startServe } from '../scripts/run-script.ts';
-import { makePlace } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const place = makePlace();
 let management = '';
@@ -11,44 +10,33 @@ beforeAll(async () => {
   key = await place.application('v', management, 'token:create,token:read');
 });
 
-async function serve(...words: readonly string[]) {
-  const daemon = await startServe(place.cwd, ['--file', 'v.db', ...words]);
-  onTestFinished(async () => void (await daemon.stop()));
-  const url = daemon.url;
-  const ask = async (path: string, apiKey: string, body?: object) => {
-    const type = body && { 'content-type': 'application/json' };
-    const headers = { 'svc-api-key': apiKey, ...type };
-    const response = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
-    return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() };
-  };
-  return { ...daemon, url, ask };
-}
-
 it('--rate-limit counts each call of an application once, whatever it asks', async () => {
-  const { ask } = await serve('--rate-limit', '6/h');
-  const made = await ask('/tokens', key, { type: 'token', data: 1 });
-  const path = `/tokens/${JSON.parse(made.text).id}`;
+  const { url } = await place.serve(['--file', 'v.db', '--rate-limit', '6/h']);
+  const ask = (line: string, apiKey: string, body?: object) => send(url, line, apiKey, body);
+  const made = await ask('POST /tokens', key, { type: 'token', data: 1 });
+  const get = `GET /tokens/${made.body.id}`;
   // The first of these is read from the store, the others from memory.
   const statuses = [made.status];
-  for (let n = 0; n < 3; n += 1) statuses.push((await ask(path, key)).status);
-  statuses.push((await ask('/tokens/none', key)).status, (await ask('/tokens', key, { type: 'nothing' })).status);
+  for (let n = 0; n < 3; n += 1) statuses.push((await ask(get, key)).status);
+  statuses.push((await ask('GET /tokens/none', key)).status);
+  statuses.push((await ask('POST /tokens', key, { type: 'nothing' })).status);
   expect(statuses).toEqual([201, 200, 200, 200, 404, 400]);
 
-  const refused = await ask(path, key);
-  expect([refused.status, refused.retryAfter, JSON.parse(refused.text).title]).toEqual([
+  const refused = await ask(get, key);
+  expect([refused.status, refused.headers.get('retry-after'), typeof refused.body.title]).toEqual([
     429,
     '600',
-    expect.any(String),
+    'string',
   ]);
-  expect((await ask('/tokens', key, { type: 'token', data: 2 })).status).toBe(429);
+  expect((await ask('POST /tokens', key, { type: 'token', data: 2 })).status).toBe(429);
   // Others are not affected: another application, a wrong key, the daemon's own paths.
-  expect((await ask('/tenants/self', management)).status).toBe(200);
-  expect((await ask(path, 'key_wrong')).status).toBe(401);
-  expect((await ask('/readyz', '')).status).toBe(200);
+  expect((await ask('GET /tenants/self', management)).status).toBe(200);
+  expect((await ask(get, 'key_wrong')).status).toBe(401);
+  expect((await ask('GET /readyz', '')).status).toBe(200);
 });
 
 it('--max-connections closes further connections, and counts them', async () => {
-  const { url, ready } = await serve('--max-connections', '2', '--metrics', '127.0.0.1:0');
+  const { url, ready } = await place.serve(['--file', 'v.db', '--max-connections', '2', '--metrics', '127.0.0.1:0']);
   const port = Number(new URL(url).port);
   const sockets: Socket[] = [];
   onTestFinished(() => {
