@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, onTestFinished } from 'vitest';
 import {
@@ -17,6 +18,8 @@ import {
 import { type AtEnd, temporaryFolder } from '../temporary-folder.ts';
 
 export const VAULT_BIN = VAULT;
+/** The text of a shell script that runs `vault`. */
+export const RUN_VAULT = `exec '${process.execPath}' '${VAULT_BIN}' "$@"`;
 /** The longest time that a command of `start` may take, in milliseconds. */
 const LIMIT_MS = 20_000;
 
@@ -26,12 +29,16 @@ type RunHere = (command: Command, env?: Readonly<Record<string, string>>, stdin?
 export interface Place {
   readonly cwd: string;
   inside(name: string): string;
+  /** Writes a shell script. */
+  program(name: string, text: string): void;
   /** Runs a command in a process that other commands share. */
   vault: RunHere;
   /** Runs a command in its own process. */
   process: RunHere;
   /** Starts a command in its own process, without standard input. Kills it after the test. */
   start(command: Command, env?: Readonly<Record<string, string>>): ReturnType<typeof startCommand>;
+  /** Runs a command on a terminal and types each answer when its question appears. */
+  onTerminal(line: string, answers?: Answers, env?: Readonly<Record<string, string>>): Promise<Ended>;
   /** Starts a daemon, which stops after the test. */
   serve(words: readonly string[], options?: ServeOptions): Promise<Served>;
   /** Creates a vault `NAME.db` with its key file. Returns its management key. */
@@ -55,9 +62,11 @@ export function makePlace(atEnd: AtEnd = afterAll): Place {
   return {
     cwd,
     inside: (name) => path.join(cwd, name),
+    program: (name, text) => writeFileSync(path.join(cwd, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 }),
     vault,
     process: runBy(runVault),
     start: (command, env) => startCommand(command, cwd, { ...own, ...env }),
+    onTerminal: (line, answers, env) => startOnTerminal(line, { cwd, env: { ...own, ...env } }, answers),
     async serve(words, options) {
       const served = await startServe(cwd, words, options);
       onTestFinished(async () => void (await served.stop()));
@@ -135,11 +144,11 @@ export function endOf(child: ChildProcess, limitMs: number): Promise<Ended> {
   });
 }
 
-/** Returns the `script` command that runs a command on a new terminal, or undefined on a machine without one. */
-function onTerminal(command: string): readonly [string, readonly string[]] | undefined {
-  if (process.platform === 'linux' && isThere('script')) return ['script', ['-qec', command, '/dev/null']];
-  return process.platform === 'darwin' ? ['script', ['-q', '/dev/null', 'sh', '-c', command]] : undefined;
-}
+/** Whether this system has `script`, which runs a command on a new terminal. */
+export const HAS_TERMINALS = ['linux', 'darwin'].includes(process.platform);
+
+/** What to type when a question appears. */
+type Answers = readonly (readonly [question: string, answer: string])[];
 
 /** Runs a `vault` command, or another program, on a terminal and types each answer when its question appears. */
 export function startOnTerminal(
@@ -149,13 +158,14 @@ export function startOnTerminal(
     readonly env?: Readonly<Record<string, string>>;
     readonly program?: string | undefined;
   },
-  answers: readonly (readonly [question: string, answer: string])[] = [],
-): Promise<Ended> | undefined {
+  answers: Answers = [],
+): Promise<Ended> {
   // Without exec a shell may handle Ctrl-C and set its own exit code.
-  const terminal = onTerminal(`exec ${options.program ?? `'${process.execPath}' '${VAULT_BIN}'`} ${line}`);
-  if (terminal === undefined) return undefined;
+  const command = `exec ${options.program ?? `'${process.execPath}' '${VAULT_BIN}'`} ${line}`;
+  const words =
+    process.platform === 'linux' ? ['-qec', command, '/dev/null'] : ['-q', '/dev/null', 'sh', '-c', command];
   const env = cleanEnvironment({ TERM: 'xterm-256color', ...options.env });
-  const child = spawn(terminal[0], [...terminal[1]], { cwd: options.cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn('script', words, { cwd: options.cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
   const left = [...answers];
   let seen = '';
   child.stdout.on('data', (chunk: Buffer) => {

@@ -36,6 +36,8 @@ it.each(['/tokens', '/dev/clock'])('answers any number of wrong keys with 401: %
 });
 
 describe('vault dev clock', () => {
+  const DURATION = 'a duration such as 90s, 15m, 25h or 30d';
+
   it('advances: tokens that expire tomorrow are gone, and stay gone when the clock moves back', async () => {
     await vault.client.createToken({ body: { id: 'short', type: 'token', data: 1, expires_at: inTime(DAY) } });
     await vault.client.createToken({ body: { id: 'long', type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
@@ -50,33 +52,21 @@ describe('vault dev clock', () => {
     await expect(again).rejects.toMatchObject({ code: 'token_id_taken' });
   });
 
-  it('stops before the year 10000', async () => {
-    const ended = await place.vault('dev clock advance 9999999d', asManagement);
-    expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('vault:   <duration>: must be') });
-  });
-
   it.each([
-    ['a time ago', ['dev', 'clock', 'set', '25h'], 'ISO 8601'],
-    ['an impossible time', ['dev', 'clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
-    ['a word as duration', ['dev', 'clock', 'advance', 'tomorrow'], 'duration'],
-    ['a day that does not exist', ['dev', 'clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
-    [
-      'a step back',
-      ['dev', 'clock', 'advance', '-1h'],
-      'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d\nhint: run `vault dev clock advance ',
-    ],
-    ['a step back after --', ['dev', 'clock', 'advance', '--', '-1h'], 'the clock only moves forward'],
-    ['a step back for set', ['dev', 'clock', 'set', '-1h'], 'the time must be ISO 8601, such as 2030-01-31'],
-    ['a year', ['dev', 'clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
-    ['an unknown flag', ['dev', 'clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
-    [
-      'a file',
-      ['--file', 'v.db', 'dev', 'clock', 'reset'],
-      '--file does not apply: this command opens no file\nhint: name a daemon with --url (VAULT_URL)',
-    ],
-  ])('rejects %s', async (_what, words, fact) => {
-    const ended = await place.vault(words, words.includes('--file') ? {} : asManagement);
-    expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(fact) });
+    ['set 25h', 2, 'ISO 8601'],
+    ['set 2030-02-31T25:00', 2, 'not a valid time'],
+    ['set 2030-02-30', 2, '2030-02-30 is not a valid time'],
+    ['set -1h', 2, 'the time must be ISO 8601, such as 2030-01-31'],
+    ['advance tomorrow', 2, 'duration'],
+    ['advance -1h', 2, `the clock only moves forward, by ${DURATION}\nhint: run \`vault dev clock advance `],
+    ['advance -- -1h', 2, 'the clock only moves forward'],
+    ['advance 1y', 2, DURATION],
+    ['advance 9999999d', 7, 'vault:   <duration>: must be'],
+    ['advance --fast 1h', 2, "unknown option '--fast'"],
+    ['reset --file v.db', 2, '--file does not apply: this command opens no file\nhint: name a daemon with --url'],
+  ])('rejects %s', async (words, exitCode, fact) => {
+    const ended = await place.vault(`dev clock ${words}`, words.includes('--file') ? {} : asManagement);
+    expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });
     expect((await vault.clock.now()).getTime()).toBeLessThan(Date.now() + 60_000);
   });
 
@@ -165,18 +155,13 @@ describe('vault dev faults', () => {
   });
 
   it.each([
-    ['two effects', ['GET /tokens', '--status', '500', '--drop'], 2, '--drop'],
-    ['a path outside the API', ['GET /tokenz', '--drop'], 7, 'a path of the API'],
-    ['a status without a problem', ['GET /tokens', '--status', '418'], 7, 'vault:   --status: must be one of'],
-    [
-      'too long a delay',
-      ['GET /tokens', '--delay', '60s'],
-      7,
-      'vault:   --delay: must be a whole number of milliseconds from 0 to 25000',
-    ],
-    ['an unknown method', ['GTE /tokens', '--drop'], 7, 'vault:   <request>: must be a method'],
-  ])('rejects %s', async (_what, words, exitCode, fact) => {
-    const ended = await place.vault(['dev', 'faults', 'set', ...words], asManagement);
+    ["'GET /tokens' --status 500 --drop", 2, '--drop'],
+    ["'GET /tokenz' --drop", 7, 'a path of the API'],
+    ["'GET /tokens' --status 418", 7, 'vault:   --status: must be one of'],
+    ["'GET /tokens' --delay 60s", 7, 'vault:   --delay: must be a whole number of milliseconds from 0 to 25000'],
+    ["'GTE /tokens' --drop", 7, 'vault:   <request>: must be a method'],
+  ])('rejects %s', async (words, exitCode, fact) => {
+    const ended = await place.vault(`dev faults set ${words}`, asManagement);
     expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });
     expect(await vault.faults.list()).toEqual([]);
   });

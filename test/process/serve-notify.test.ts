@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { makePlace } from './cli-fixture.ts';
@@ -7,16 +7,10 @@ const place = makePlace();
 beforeAll(() => place.init('v'));
 
 /** Replaces systemd-notify: records its argument and the names of its variables. */
-const NOTIFY = `#!/bin/sh
-echo "$1 $NOTIFY_SOCKET $(env | grep -c VAULT_)" >> told
-exit $(cat code)
-`;
+const NOTIFY = 'echo "$1 $NOTIFY_SOCKET $(env | grep -c VAULT_)" >> told; exit $(cat code)';
 
 describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
-  beforeAll(() => {
-    writeFileSync(place.inside('systemd-notify'), NOTIFY);
-    chmodSync(place.inside('systemd-notify'), 0o755);
-  });
+  beforeAll(() => place.program('systemd-notify', NOTIFY));
 
   function serve(env: Readonly<Record<string, string>>) {
     writeFileSync(place.inside('told'), '');
