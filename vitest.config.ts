@@ -44,7 +44,6 @@ const LONG = [
   'postgres/hidden-tokens',
   'postgres/interrupted-prune',
   'postgres/move',
-  'postgres/prune-beside',
   'process/certificate-under-load',
   'scripts/store-scripts',
 ].map((name) => `test/${name}.test.ts`);
