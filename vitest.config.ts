@@ -6,8 +6,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const SLOW = [
   'conformance/store-postgres',
   'contract/openapi',
+  'postgres/races',
   'process/cli-manners',
+  'process/cli-prompts',
   'process/exec',
+  'process/key-rotation',
+  'process/start-vault-end',
+  'process/transfer',
+  'process/writer-thread',
   'scripts/scripts',
   'unit/audit',
   'unit/compact',
@@ -38,7 +44,6 @@ const LONG = [
   'postgres/hidden-tokens',
   'postgres/interrupted-prune',
   'postgres/move',
-  'postgres/prune-beside',
   'process/certificate-under-load',
   'scripts/store-scripts',
 ].map((name) => `test/${name}.test.ts`);

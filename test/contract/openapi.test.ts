@@ -159,29 +159,6 @@ describe('schemas', () => {
       description: 'The new settings; unchanged by default.',
     });
   });
-
-  it('keep null where a merge patch accepts it', () => {
-    expect(schemas['UpdateToken']?.['properties']?.['containers']?.['type']).toEqual(['array', 'null']);
-    expect(schemas['UpdateToken']?.['properties']?.['containers']?.['items']).toMatchObject({ type: 'string' });
-  });
-});
-
-describe('options', () => {
-  it('the header prefix renames all headers', () => {
-    const text = openApiText({ version: VERSION, headerPrefix: 'Acme' });
-    const { securitySchemes, parameters } = JSON.parse(text).components;
-    expect(securitySchemes.ApiKey).toMatchObject({ type: 'apiKey', in: 'header', name: 'Acme-API-KEY' });
-    expect(parameters.TraceId.name).toBe('Acme-TRACE-ID');
-    expect(text).not.toContain('SVC-');
-    expect(openApiText({ version: VERSION })).toContain('"SVC-API-KEY"');
-  });
-
-  it('the document has the given server and version', () => {
-    const { servers, info } = JSON.parse(openApiText({ version: VERSION, serverUrl: 'https://v.example' }));
-    expect(servers).toEqual([{ url: 'https://v.example' }]);
-    expect(info.version).toBe(VERSION);
-    expect(printed()['servers']).toEqual([{ url: '/' }]);
-  });
 });
 
 describe('the metadata filter', () => {

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { readClock } from '../../src/store/postgres/sql-client.ts';
 import { startDatabaseClock } from '../../src/vault/clock/database-clock.ts';
 import { systemClock } from '../../src/vault/clock/system-clock.ts';
+import { withClock } from '../../src/vault/open-store.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
-import { createDatabase } from './create-database.ts';
-import { openClient } from './open-client.ts';
+import { openTestStore } from '../test-store.ts';
 
 fakeableTimers();
 
@@ -81,7 +80,16 @@ it('continues without samples, and shows their age', async () => {
   expect(clock.age()).toBe(0);
 });
 
-it('reads milliseconds', async () => {
-  const client = await openClient(await createDatabase());
-  expect(Math.abs((await readClock(client)) - Date.now())).toBeLessThan(1000);
+it('makes a store not ready when its samples are older than 30 seconds, and stops with the store', async () => {
+  const { world, clock } = await fakeClock();
+  const stop = vi.fn(clock.stop);
+  const store = withClock(await openTestStore(), { ...clock, stop });
+  world.running += 30_000;
+  await store.ping();
+  world.running += 1;
+  await expect(store.ping()).rejects.toMatchObject({ code: 'vault_busy', retryAfter: 1 });
+  await vi.advanceTimersByTimeAsync(1000);
+  await store.ping();
+  await store.close();
+  expect(stop).toHaveBeenCalledOnce();
 });

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/core/key-holder-ports.ts';
-import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
 import { roleGrants } from '../../src/store/postgres/roles.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
-import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { blindText, storedBlind } from '../../src/store/postgres/uuid-text.ts';
 import { nameOf } from '../../src/store/rows/container-sets.ts';
-import { createDatabase } from './create-database.ts';
+import { openFilled } from './open-client.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 const PARENT = '00000000-0000-7000-8000-0000000000a1';
@@ -301,10 +299,20 @@ describe('the inspection of the tables', () => {
   const { inspect } = inspectTables(connections);
 
   beforeAll(async () => {
-    client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });
-    for (const text of FILL) await client.run({ text });
+    client = await openFilled(FILL);
   });
   afterAll(() => client.close());
+
+  /** Resolves to the findings after a statement, which is then undone. */
+  async function findingsAfter(text: string): Promise<readonly Finding[]> {
+    await client.run({ text: 'BEGIN' });
+    try {
+      await client.run({ text });
+      return await inspect();
+    } finally {
+      await client.run({ text: 'ROLLBACK' });
+    }
+  }
 
   it('control: finds nothing in a clean store', async () => {
     expect(await inspect()).toEqual([]);
@@ -317,23 +325,11 @@ describe('the inspection of the tables', () => {
     `${GRANT}; SET LOCAL ROLE inspected`,
     'CREATE INDEX own ON vault.audit (at)',
     'ALTER TABLE vault.token RENAME CONSTRAINT token_check TO renamed',
-  ])('accepts %s', async (text) => {
-    await client.run({ text: 'BEGIN' });
-    try {
-      await client.run({ text });
-      expect(await inspect()).toEqual([]);
-    } finally {
-      await client.run({ text: 'ROLLBACK' });
-    }
+  ])('accepts %s', async (sql) => {
+    expect(await findingsAfter(sql)).toEqual([]);
   });
 
   it.each(DAMAGES.map(([sql, ...findings]) => ({ sql, findings })))('finds $sql', async ({ sql, findings }) => {
-    await client.run({ text: 'BEGIN' });
-    try {
-      await client.run({ text: sql });
-      expect(await inspect()).toEqual(findings);
-    } finally {
-      await client.run({ text: 'ROLLBACK' });
-    }
+    expect(await findingsAfter(sql)).toEqual(findings);
   });
 });

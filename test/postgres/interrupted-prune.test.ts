@@ -1,5 +1,8 @@
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Store } from '../../src/core/ports.ts';
+import { readLog } from '../../src/history/read-log.ts';
+import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { moveVault } from '../../src/vault/move.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
 import { between, newStore, type ServedStore, SOUND, serve, servedStore } from './served-store.ts';
@@ -119,4 +122,47 @@ it('a store that was pruned moves to a file and back', async () => {
   const single = { file: join(vault.folder, 'single.db') };
   await moveVault({ from: vault.at, to: single }, MOVE);
   expect(await vault.doctor(single, ['old', 'next'])).toMatchObject(SOUND);
+});
+
+/** Reads the log of the vault, with other reads of the audit. */
+async function readWith(change: (store: Store) => Partial<Store>) {
+  const opened = await openForKeyHolder({ ...vault.at, credential: CREDENTIAL });
+  onTestFinished(() => opened.close());
+  return readLog({ ...opened, store: { ...opened.store, ...change(opened.store) } });
+}
+
+describe('beside a prune of a store', () => {
+  it('a check of the audit accepts that rows of the index are removed', async () => {
+    await vault.daemon.sweep();
+    let isFirst = true;
+    const { bad } = await readWith((store) => ({
+      async findUnlogged(rows) {
+        if (isFirst) await vault.prune();
+        isFirst = false;
+        return store.findUnlogged(rows);
+      },
+    }));
+    expect(bad).toEqual([]);
+    // Control: a row that no prune removed.
+    const [last = ''] = await vault.query(
+      'SELECT max(sequence) FROM vault.audit_index WHERE sequence < (SELECT max(sequence) FROM vault.audit_index)',
+    );
+    await vault.query(`DELETE FROM vault.audit_index WHERE sequence = ${last}`);
+    const control = await readWith(() => ({}));
+    expect(control.bad).toContainEqual(expect.objectContaining({ sequence: Number(last) }));
+  });
+
+  it('the rows of the index may change between two counts', async () => {
+    await vault.daemon.sweep();
+    await vault.killedPrune('old', 2);
+    const { bad } = await readWith((store) => ({
+      async countLogIndex(upTo: number) {
+        const rows = await store.countLogIndex(upTo);
+        // Completes the prune.
+        await vault.prune('next');
+        return rows;
+      },
+    }));
+    expect(bad).toEqual([]);
+  });
 });

@@ -1,19 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_TOTAL } from '../../src/contract/page.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
-import { connectStore } from '../../src/store/postgres/connect.ts';
 import { PLAN_BY_ORDER } from '../../src/store/postgres/connections.ts';
 import { findTokensMethods } from '../../src/store/postgres/find-tokens.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient, Statement } from '../../src/store/postgres/sql-client.ts';
 import { toBound } from '../../src/store/postgres/sql-client.ts';
-import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { planTokens, planWalk, readWeights, weigh } from '../../src/store/postgres/token-plan.ts';
 import { PAGE_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/token-reads.ts';
 import type { Fragment } from '../../src/store/rows/fragment.ts';
 import type { Row } from '../../src/store/rows/store-steps.ts';
 import type { TokenQuery } from '../../src/store/rows/token-query.ts';
-import { createDatabase } from './create-database.ts';
+import { openFilled } from './open-client.ts';
 import { nodesIn, visitsOf } from './plan-nodes.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
@@ -116,14 +114,16 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (statistics) => {
-  let client: SqlClient;
+let client: SqlClient;
+beforeAll(async () => {
+  client = await openFilled(TEXTS);
+}, 60_000);
+afterAll(() => client.close());
+
+describe.each(['no', 'fresh'])('the statements of a list, with %s statistics', (statistics) => {
   beforeAll(async () => {
-    client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 60_000 });
-    for (const text of TEXTS) await client.run({ text });
     if (statistics === 'fresh') await client.run({ text: 'ANALYZE' });
   }, 60_000);
-  afterAll(() => client.close());
 
   async function explain(fragment: Fragment, settings: Statement = PLAN_BY_ORDER): Promise<Explained> {
     const [text, values] = toBound(fragment);

@@ -13,6 +13,13 @@ export async function openClient(url: string, timeout = 5000): Promise<SqlClient
   return client;
 }
 
+/** Opens a connection to a new database in which these statements have run. The caller closes it. */
+export async function openFilled(texts: readonly string[]): Promise<SqlClient> {
+  const client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 60_000 });
+  for (const text of texts) await client.run({ text });
+  return client;
+}
+
 /** Inserts a row for a tenant. Resolves to its id. */
 export async function insertTenant(run: SqlClient['run']): Promise<string> {
   const id = nextId();

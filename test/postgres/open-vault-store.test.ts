@@ -197,19 +197,4 @@ describe('an open store', () => {
     await store.ping();
     await addToken(store, id);
   });
-
-  it('is busy while the server is read-only', async () => {
-    const name = database.split('/').at(-1);
-    const url = newUrl();
-    await create(url);
-    const store = await open(url);
-    await addTenant(store);
-    const admin = await openTestClient(url);
-    await admin.run({ text: `ALTER DATABASE ${name} SET default_transaction_read_only = on` });
-    await admin.run({ text: END });
-    await expect(store.ping()).rejects.toMatchObject({ code: 'vault_busy' });
-    await admin.run({ text: `ALTER DATABASE ${name} RESET default_transaction_read_only` });
-    await addTenant(store);
-    await store.ping();
-  });
 });

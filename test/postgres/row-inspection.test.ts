@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectStore } from '../../src/store/postgres/connect.ts';
 import { DIALECT } from '../../src/store/postgres/dialect.ts';
 import { stepRunnerOn } from '../../src/store/postgres/perform.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
-import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { inspectionMethods } from '../../src/store/rows/inspected-rows.ts';
-import { createDatabase } from './create-database.ts';
+import { openFilled } from './open-client.ts';
 import { UNUSED } from './write-of.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
@@ -36,8 +34,7 @@ describe('the inspection of rows', () => {
   const { inspectRows } = inspectionMethods({ dialect: DIALECT, ...runner });
 
   beforeAll(async () => {
-    client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });
-    for (const text of FILL) await client.run({ text });
+    client = await openFilled(FILL);
   });
   afterAll(() => client.close());
 

@@ -1,58 +1,25 @@
-import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectStore } from '../../src/store/postgres/connect.ts';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
 import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
-import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
-import { createDatabase } from './create-database.ts';
-import { openClient } from './open-client.ts';
-import { startPostgres } from './start-postgres.ts';
+import { createTableDatabase, openClient, openFilled } from './open-client.ts';
 
-/** Debian's PostgreSQL, tested where it is installed; CI also runs all tests with it. */
-const OLDER = '/usr/lib/postgresql/15/bin';
-const stops: (() => Promise<void>)[] = [];
-afterAll(async () => {
-  for (const stop of stops) await stop();
-});
-
-async function olderServer(): Promise<string> {
-  const { port, stop } = await startPostgres({ binaries: OLDER });
-  stops.push(stop);
-  return `postgres://postgres@127.0.0.1:${port}/postgres`;
-}
-
-async function apply(client: SqlClient, schema: string): Promise<void> {
-  const texts = ['BEGIN', ...schemaStatements(schema)];
-  await Promise.all([...texts.map((text) => client.run({ text })), client.commit()]);
-}
-
-const SERVERS: readonly (readonly [string, () => Promise<string>])[] = [
-  ['of this run', createDatabase],
-  ...(existsSync(OLDER) ? [['of Debian', olderServer] as const] : []),
-];
-
-describe.each(SERVERS)('the server %s', (_, server) => {
-  it('accepts the schema, under any name', async () => {
-    const client = await openClient(await server());
-    await apply(client, 'user');
-    const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
+it('the server accepts the schema, under any name', async () => {
+  const client = await openFilled(schemaStatements('user'));
+  onTestFinished(() => client.close());
+  const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
       (SELECT count(*) FROM "user".audit), (SELECT max(format) FROM "user".format), (SELECT count(*) FROM "user".header)`;
-    expect(await client.run({ text })).toEqual([[16, 1, 1, 0]]);
-    const run: Run = (statement) => client.run({ text: inSchema(String(statement), 'user') });
-    const { inspect } = inspectTables({ inspectSnapshot: (query) => query(run) });
-    expect((await inspect()).map(({ table }) => table)).toEqual(['header']);
-  });
+  expect(await client.run({ text })).toEqual([[16, 1, 1, 0]]);
+  const run: Run = (statement) => client.run({ text: inSchema(String(statement), 'user') });
+  const { inspect } = inspectTables({ inspectSnapshot: (query) => query(run) });
+  expect((await inspect()).map(({ table }) => table)).toEqual(['header']);
 });
 
 describe('a row of token', () => {
   let url = '';
   beforeAll(async () => {
-    url = await createDatabase();
-    const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
-    await apply(client, 'vault');
-    await client.close();
+    url = await createTableDatabase();
   });
 
   const live = { blinds: ['00000000-0000-0000-0000-000000000001'], clear: 'c', presented: 'p', revealed: 'r' };
@@ -68,7 +35,7 @@ describe('a row of token', () => {
     ['deleted, with blind indexes', { ...deleted, blinds: live.blinds }, false],
   ])('may be %s: %o %s', async (_, columns, isAllowed) => {
     const client = await openClient(url);
-    await client.run({ text: inSchema('DELETE FROM vault.token', 'vault') });
+    await client.run({ text: 'DELETE FROM vault.token' });
     const outcome = await insertToken(client, 'x', columns).then(
       () => true,
       ({ code }) => code,
@@ -78,15 +45,12 @@ describe('a row of token', () => {
 
   it('keeps the id of a deleted token, and orders ids by their bytes, though the database sorts text by a language', async () => {
     const client = await openClient(url);
-    await client.run({ text: inSchema('DELETE FROM vault.token', 'vault') });
+    await client.run({ text: 'DELETE FROM vault.token' });
     await insertToken(client, 'B', deleted);
     await insertToken(client, 'a', live);
     await expect(insertToken(client, 'B', live)).rejects.toMatchObject({ code: '23505', table: 'token' });
     expect(await client.run({ text: `SELECT 'a' < 'B'` })).toEqual([[true]]);
-    expect(await client.run({ text: inSchema('SELECT id FROM vault.token ORDER BY id', 'vault') })).toEqual([
-      ['B'],
-      ['a'],
-    ]);
+    expect(await client.run({ text: 'SELECT id FROM vault.token ORDER BY id' })).toEqual([['B'], ['a']]);
   });
 });
 
@@ -104,5 +68,5 @@ async function insertToken(client: SqlClient, id: string, columns: object): Prom
   };
   const names = Object.keys(row);
   const text = `INSERT INTO vault.token (${names}) VALUES (${names.map((_, at) => `$${at + 1}`)})`;
-  await client.run({ text: inSchema(text, 'vault') }, Object.values(row));
+  await client.run({ text }, Object.values(row));
 }

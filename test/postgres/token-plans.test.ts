@@ -5,12 +5,13 @@ import { DIALECT } from '../../src/store/postgres/dialect.ts';
 import { stepRunnerOn } from '../../src/store/postgres/perform.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
 import type { NamedStatement } from '../../src/store/postgres/sql-client.ts';
-import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
+import { TOKEN_READS, tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
 import { sharedMethods } from '../../src/store/rows/shared-store.ts';
-import { createTableDatabase, openClient } from './open-client.ts';
+import { blind, ENTRY, indexes, MONTH, NOW, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
+import { createTableDatabase, insertTenant, openClient } from './open-client.ts';
 import { nodesIn, type PlanNode } from './plan-nodes.ts';
-import { UNUSED } from './write-of.ts';
+import { changeOf, UNUSED, workOf, writeOf } from './write-of.ts';
 
 /** The columns that must all limit a scan of an index: with fewer, a scan may read a whole tenant. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -108,4 +109,50 @@ describe('a plan that is made on empty tables finds rows by their whole key', ()
       'SELECT * FROM vault.token WHERE tenant = $1::integer AND expires_at = $2::bigint AND deleted_at IS NULL';
     expect(faultsOf(await planOf({ text }))).not.toEqual([]);
   });
+});
+
+/**
+ * PostgreSQL makes new plans for the first five runs of a named statement, then keeps one plan if it seems as cheap.
+ */
+const TIMES = 8;
+const OPTIONS = { deduplicate: true, now: NOW };
+
+it('keeps one plan for each named statement, whatever the length of its lists', async () => {
+  const client = await openClient(url);
+  const { run } = client;
+  const tenantId = await insertTenant(run);
+  const reads = tokenReads({ read: run });
+
+  for (let time = 0; time < TIMES; time += 1) {
+    await run('BEGIN');
+    const token = tokenRecord(tenantId);
+    const next = { ...token, revision: 2 };
+    const twin = tokenRecord(tenantId);
+    const given = { ...indexes('x', 'y'), former: time % 2 === 0 ? [blind('z')] : [] };
+    await workOf(
+      await writeOf((writes) => writes.insertToken(token, given, { ...OPTIONS, deduplicate: false }, ENTRY)),
+    )(run);
+    await workOf(await writeOf((writes) => writes.insertToken(twin, given, OPTIONS, ENTRY)))(run);
+    await workOf(
+      await writeOf((writes) => writes.markActive(tenantId, [token.id, twin.id, 'x'].slice(time % 3), MONTH)),
+    )(run);
+    await changeOf((changes) => changes.resealTokens(tenantId, [{ before: token, after: token, indexes: given }]))(run);
+    const expected = { revision: 1, now: NOW };
+    await workOf(await writeOf((writes) => writes.replaceToken(next, given, expected, ENTRY)))(run);
+    const list = Array.from({ length: 1 + time }, () => tokenRecord(tenantId));
+    const writes = list.map((each) => ({ token: each, indexes: indexes(each.id), deduplicate: true }));
+    await changeOf((changes) => changes.insertTokens(writes, NOW, ENTRY))(run);
+    await Promise.all([
+      reads.findToken(tenantId, token.id, NOW),
+      reads.findPresentedToken(tenantId, token.id, NOW),
+      reads.findDuplicate(tenantId, blind('fingerprint x'), token.id, NOW),
+    ]);
+    await workOf(await writeOf((writes) => writes.deleteToken(tombstoneOf(next), 2, ENTRY)))(run);
+    await client.commit();
+  }
+
+  const kept = await run({ text: 'SELECT name FROM pg_prepared_statements WHERE generic_plans > 0 ORDER BY name' });
+  const all = await run({ text: 'SELECT name FROM pg_prepared_statements ORDER BY name' });
+  expect(kept).toEqual(all);
+  expect(all.length).toBeGreaterThan(9);
 });

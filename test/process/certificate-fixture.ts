@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:tls';
-import { beforeAll, expect, onTestFinished, vi } from 'vitest';
-import { startServe } from '../scripts/run-script.ts';
+import { beforeAll, expect, vi } from 'vitest';
 import { makePlace } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 
@@ -27,8 +26,7 @@ export function certificatePlace() {
   /** Starts a daemon with the first certificate. */
   async function serve(more: readonly string[] = []) {
     write(CERT, CERT_KEY);
-    const served = await startServe(place.cwd, [...TLS, ...more]);
-    onTestFinished(async () => void (await served.stop()));
+    const served = await place.serve([...TLS, ...more]);
     const url = new URL(served.url);
     const lines = () => served.told().split('\n').slice(1, -1);
     return {

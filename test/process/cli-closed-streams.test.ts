@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cleanEnvironment, wordsOf } from '../scripts/run-script.ts';
-import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
+import { makePlace } from './cli-fixture.ts';
 
-const LIMIT_MS = 20_000;
 const place = makePlace();
 let key = '';
 beforeAll(async () => {
@@ -13,14 +10,7 @@ beforeAll(async () => {
   for (let n = 0; n < 2; n += 1) await place.vault(line, { VAULT_FILE: 'v.db', VAULT_API_KEY: key });
 });
 
-/** Starts a command in its own process. */
-function start(line: string) {
-  return spawn(process.execPath, [VAULT_BIN, ...wordsOf(line)], {
-    cwd: place.cwd,
-    env: cleanEnvironment({ VAULT_FILE: 'v.db', VAULT_API_KEY: key, VAULT_CONFIG_DIR: place.inside('config') }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
+const start = (line: string) => place.start(line, { VAULT_FILE: 'v.db', VAULT_API_KEY: key });
 
 describe('a command whose output nobody reads', () => {
   it.each([
@@ -34,14 +24,17 @@ describe('a command whose output nobody reads', () => {
   ])('%s: ends with %i', async (line, exitCode, stderr) => {
     const child = start(line);
     child.stdout.destroy();
-    expect(await endOf(child, LIMIT_MS)).toMatchObject({ exitCode, stderr });
+    expect(await child.ended).toMatchObject({ exitCode, stderr });
   });
 
   it('prints the first line of a list before its reader goes', async () => {
     const child = start('apps list --all --size 1 -q');
-    const ended = endOf(child, LIMIT_MS);
     child.stdout.once('data', () => child.stdout.destroy());
-    expect(await ended).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringMatching(/^[0-9a-f-]{36}\n/) });
+    expect(await child.ended).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^[0-9a-f-]{36}\n/),
+    });
   });
 });
 
@@ -55,27 +48,22 @@ describe('a command whose stderr is closed keeps its exit code', () => {
   ])('vault %s ends with %i', async (line, exitCode) => {
     const child = start(line);
     child.stderr.destroy();
-    expect(await endOf(child, LIMIT_MS)).toMatchObject({ exitCode });
+    expect(await child.ended).toMatchObject({ exitCode });
   });
 });
 
 it('a daemon keeps running when its log is closed', async () => {
   const child = start('serve --port 0 --log');
-  const ended = once(child, 'exit');
   const [line] = await once(child.stderr, 'data');
   const url = /http:\S+/.exec(String(line))?.[0] ?? '';
   child.stderr.destroy();
   for (let i = 0; i < 3; i += 1) expect((await fetch(`${url}/livez`)).status).toBe(200);
   child.kill('SIGTERM');
-  expect(await ended).toEqual(process.platform === 'win32' ? [null, 'SIGTERM'] : [0, null]);
+  expect(await child.ended).toMatchObject({ exitCode: process.platform === 'win32' ? -1 : 0 });
 });
 
 it('a --dev daemon that cannot print its keys exits', async () => {
-  const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
-    cwd: place.cwd,
-    env: cleanEnvironment({}),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = place.start('serve --dev --port 0');
   child.stdout.destroy();
-  expect(await endOf(child, LIMIT_MS)).toMatchObject({ exitCode: 0 });
+  expect(await child.ended).toMatchObject({ exitCode: 0 });
 });

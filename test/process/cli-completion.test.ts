@@ -1,16 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COMPLETION_SCRIPTS, type CompletionShell } from '../../src/cli/completion/completion.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { isThere, makePlace, VAULT_BIN } from './cli-fixture.ts';
+import { isThere, makePlace, RUN_VAULT } from './cli-fixture.ts';
 
 const place = makePlace();
 beforeAll(async () => {
   mkdirSync(place.inside('bin'));
-  writeFileSync(place.inside('bin/vault'), `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`);
-  chmodSync(place.inside('bin/vault'), 0o755);
+  place.program('bin/vault', RUN_VAULT);
   await place.vault('profile add staging --url http://127.0.0.1:1');
   writeFileSync(place.inside('some.key'), '');
   mkdirSync(place.inside('v.db.snapshots'));
@@ -70,7 +69,13 @@ function askFish(): readonly (readonly string[])[] {
 }
 
 /** Runs the completion of zsh. It needs a terminal, which the zpty module emulates. A widget prints the suggestions. */
-function askZsh(line: string): readonly string[] {
+function askZsh(): readonly (readonly string[])[] {
+  const asks = LINES.map(
+    (line) => `zpty -w -n z $'${line}\\t\\x15'
+zpty -w -n z $'print DO""NE\\n'
+zpty -r z out '*DONE*'
+print -r -- "$out"; print ${END}`,
+  );
   const script = `
 zmodload zsh/zpty
 zpty z zsh -f -i
@@ -78,20 +83,19 @@ zpty -w z 'PS1=; unsetopt beep; eval "$(vault completion zsh)"; zstyle ":complet
 zpty -w z 'compadd() { [[ " $* " == *" -D "* || " $* " == *" -O "* || " $* " == *" -A "* ]] && { builtin compadd "$@"; return }; local -a found; builtin compadd -O found "$@"; print -rl -- "<"\${^found}">"; builtin compadd "$@" }'
 zpty -w z 'show() { }; zle -N show; print REA""DY'
 zpty -r z out '*READY*'
-zpty -w -n z $'${line}\\t\\x15'
-zpty -w -n z $'print DO""NE\\n'
-zpty -r z out '*DONE*'
-print -r -- "$out"`;
-  return answersIn(runShell('zsh', ['-f', '-c', script]), /<([^<>\s]+)>/g).flat();
+${asks.join('\n')}`;
+  return answersIn(runShell('zsh', ['-f', '-c', script]), /<([^<>\s]+)>/g);
 }
 
-/** The terminal is emulated, so on a busy machine the answer may be late. */
-const askZshAgain = (line: string) =>
-  [1, 2, 3].reduce<readonly string[]>((found) => (found.length > 0 ? found : askZsh(line)), []);
+/** The terminal is emulated, so on a busy machine an answer may be late. */
+function askZshAgain(): readonly (readonly string[])[] {
+  const isWhole = (found: readonly (readonly string[])[]) => LINES.every((_line, at) => found[at]?.length !== 0);
+  return [1, 2].reduce((found) => (isWhole(found) ? found : askZsh()), askZsh());
+}
 
 const ASK: Readonly<Partial<Record<CompletionShell, () => readonly (readonly string[])[]>>> = {
   bash: askBash,
-  zsh: () => LINES.map(askZshAgain),
+  zsh: askZshAgain,
   fish: askFish,
 };
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];

@@ -3,7 +3,6 @@ import { chmodSync, copyFileSync, readdirSync, rmSync, symlinkSync, writeFileSyn
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../src/contract/faults.ts';
-import { startServe } from '../scripts/run-script.ts';
 import { readTable } from '../vectors/read-vectors.ts';
 import { makePlace } from './cli-fixture.ts';
 
@@ -132,8 +131,7 @@ describe('commands without an endpoint report their own failures', () => {
   it.each(failures('elsewhere'))('$what: $exitCode', check);
 
   it('a port in use: 8', async () => {
-    const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
-    const port = new URL(daemon.url).port;
+    const { port } = new URL((await place.serve(['--file', 'v.db'])).url);
     const another = 'hint: choose another --port, or 0 for a free one\n';
     const commands = [
       [`serve --file v.db --port ${port}`, another],
@@ -145,6 +143,5 @@ describe('commands without an endpoint report their own failures', () => {
       expect(ran).toMatchObject({ exitCode: 8, stdout: '' });
       expect(ran.stderr).toBe(`vault: port ${port} on 127.0.0.1 is in use\n${hint}`);
     }
-    expect(await daemon.stop()).toBe(0);
   });
 });

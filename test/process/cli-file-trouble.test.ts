@@ -22,19 +22,21 @@ function obeyingModes(): readonly string[] | undefined {
   return isThere('setpriv') ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : undefined;
 }
 
-interface Told {
-  readonly exitCode: number;
-  readonly stderr: string;
-}
-
-function runObeying(prefix: readonly string[], words: readonly string[]): Promise<Told> {
-  const [program = '', ...args] = [...prefix, process.execPath, VAULT_BIN, ...words];
+function run(
+  program: string,
+  args: readonly string[],
+): Promise<{ readonly exitCode: number; readonly stderr: string }> {
   const options = { cwd: place.cwd, env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') }) };
   return new Promise((resolve) => {
     execFile(program, args, options, (error, _stdout, stderr) => {
       resolve({ exitCode: typeof error?.code === 'number' ? error.code : 0, stderr });
     });
   });
+}
+
+function runObeying(prefix: readonly string[], words: readonly string[]) {
+  const [program = '', ...args] = [...prefix, process.execPath, VAULT_BIN, ...words];
+  return run(program, args);
 }
 
 /** Copies the vault into its own folder. Returns the path of the copy. */
@@ -55,46 +57,41 @@ const DAMAGED_HINT =
 describe('a file or folder whose mode forbids it', () => {
   const prefix = obeyingModes();
 
+  const obey = async (words: readonly string[], exitCode: number, stderr: string) => {
+    // Without setpriv, the superuser is stopped by no mode.
+    if (prefix === undefined) expect(superuser || process.platform === 'win32').toBe(true);
+    else expect([words, await runObeying(prefix, words)]).toEqual([words, { exitCode, stderr }]);
+  };
+
   it('a folder that cannot be written: 2, for every command', async () => {
-    if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
     const file = copyInto('closed');
     chmodSync(place.inside('closed'), 0o500);
-    const fact = `the folder of ${place.inside(file)} cannot be written`;
+    const refused = told(`the folder of ${place.inside(file)} cannot be written`, FOLDER_HINT);
     for (const words of [['tenant', 'list'], ['doctor'], ['serve', '--port', '0']]) {
-      expect(await runObeying(prefix, [...words, ...on(file)])).toEqual({
-        exitCode: 2,
-        stderr: told(fact, FOLDER_HINT),
-      });
+      await obey([...words, ...on(file)], 2, refused);
     }
-    const made = await runObeying(prefix, ['init', ...on('closed/y.db')]);
-    expect(made).toEqual({
-      exitCode: 2,
-      stderr: told(`${place.inside('closed/y.db')} cannot be written`, FOLDER_HINT),
-    });
+    await obey(
+      ['init', ...on('closed/y.db')],
+      2,
+      told(`${place.inside('closed/y.db')} cannot be written`, FOLDER_HINT),
+    );
     chmodSync(place.inside('closed'), 0o700);
     expect(readdirSync(place.inside('closed'))).toEqual(['x.db']);
-    expect(await runObeying(prefix, ['tenant', 'list', ...on(file)])).toEqual({ exitCode: 0, stderr: '' });
+    await obey(['tenant', 'list', ...on(file)], 0, '');
   });
 
   it('a vault that cannot be written: 2', async () => {
-    if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
     const file = copyInto('fixed');
     chmodSync(place.inside(file), 0o400);
-    expect(await runObeying(prefix, ['tenant', 'list', ...on(file)])).toEqual({
-      exitCode: 2,
-      stderr: told(
-        `${place.inside(file)} cannot be written`,
-        'make the vault a regular file of your own with mode 0600: `chmod 600 FILE`',
-      ),
-    });
+    const hint = 'make the vault a regular file of your own with mode 0600: `chmod 600 FILE`';
+    await obey(['tenant', 'list', ...on(file)], 2, told(`${place.inside(file)} cannot be written`, hint));
   });
 
   it('a key file that cannot be read: 2', async () => {
-    if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
     copyFileSync(place.inside('v.db.key'), place.inside('closed.key'));
     chmodSync(place.inside('closed.key'), 0o000);
-    const ran = await runObeying(prefix, ['tenant', 'list', '--file', 'v.db', '--key-file', 'closed.key']);
-    expect(ran).toEqual({ exitCode: 2, stderr: told('--key-file: closed.key cannot be read (EACCES)') });
+    const words = ['tenant', 'list', '--file', 'v.db', '--key-file', 'closed.key'];
+    await obey(words, 2, told('--key-file: closed.key cannot be read (EACCES)'));
   });
 });
 
@@ -136,13 +133,7 @@ describe('a folder that was removed under the shell', () => {
       if (process.platform === 'win32') return;
       mkdirSync(place.inside('gone'), { recursive: true });
       const script = `V=$PWD/v.db; cd gone && rmdir ../gone && exec '${process.execPath}' '${VAULT_BIN}' ${line}`;
-      const env = cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') });
-      const ended = await new Promise<Told>((resolve) => {
-        execFile('sh', ['-c', script], { cwd: place.cwd, env }, (error, _stdout, stderr) =>
-          resolve({ exitCode: typeof error?.code === 'number' ? error.code : 0, stderr }),
-        );
-      });
-      expect(ended).toEqual({
+      expect(await run('sh', ['-c', script])).toEqual({
         exitCode: 2,
         stderr: told('the current folder is gone', 'change to an existing folder'),
       });
@@ -160,17 +151,13 @@ describe('a file whose bytes were lost', () => {
     const file = copyInto('lost');
     writeFileSync(place.inside(file), lose(readFileSync(place.inside('v.db'))));
     const fact = `${place.inside(file)} is damaged`;
-    expect(await runObeying([], ['tenant', 'list', ...on(file)])).toEqual({
-      exitCode: 9,
-      stderr: told(fact, DAMAGED_HINT),
-    });
-    const copied = await runObeying([], ['backup', 'copy.db', ...on(file)]);
-    expect(copied).toEqual({ exitCode: 9, stderr: told(`${file} is damaged`, DAMAGED_HINT) });
+    for (const [words, stderr] of [
+      [['tenant', 'list'], told(fact, DAMAGED_HINT)],
+      [['backup', 'copy.db'], told(`${file} is damaged`, DAMAGED_HINT)],
+      [['doctor'], told('1 finding', 'restore a backup: `vault restore` (database: pg_restore)')],
+    ] as const) {
+      expect(await place.vault([...words, ...on(file)])).toMatchObject({ exitCode: 9, stderr });
+    }
     expect(existsSync(place.inside('copy.db'))).toBe(false);
-    const found = await runObeying([], ['doctor', ...on(file)]);
-    expect(found).toEqual({
-      exitCode: 9,
-      stderr: told('1 finding', 'restore a backup: `vault restore` (database: pg_restore)'),
-    });
   });
 });

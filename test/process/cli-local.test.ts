@@ -1,10 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
-import { type Command, cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import type { Command } from '../scripts/run-script.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
 import { CERT, CERT_KEY, NEXT_CERT } from './http-certificate.ts';
 
 const posix = process.platform !== 'win32';
@@ -13,12 +12,6 @@ let place: Place;
 beforeEach(() => {
   place = makePlace(onTestFinished);
 });
-
-async function serve(...words: readonly string[]) {
-  const daemon = await startServe(place.cwd, ['--no-log', ...words]);
-  onTestFinished(async () => void (await daemon.stop()));
-  return daemon;
-}
 
 it('vault init closes the vault and its key file to other users', async () => {
   expect(await place.vault('init')).toMatchObject({ exitCode: 0 });
@@ -41,11 +34,7 @@ it('vault --version prints details as JSON', async () => {
 });
 
 it('vault serve --dev prints working keys and a working curl line, and removes its files at the end', async () => {
-  const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
-    cwd: place.cwd,
-    env: cleanEnvironment({ TMPDIR: place.cwd, TEMP: place.cwd, TMP: place.cwd }),
-  });
-  const ended = once(child, 'close');
+  const child = place.start('serve --dev --port 0', { TMPDIR: place.cwd, TEMP: place.cwd, TMP: place.cwd });
   let stdout = '';
   for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     stdout += text;
@@ -61,12 +50,12 @@ it('vault serve --dev prints working keys and a working curl line, and removes i
   const isOwn = (name: string) => name !== 'config';
   expect(readdirSync(place.cwd).filter(isOwn)).toHaveLength(1);
   child.kill('SIGTERM');
-  expect(await ended).toEqual(posix ? [0, null] : [null, 'SIGTERM']);
+  expect(await child.ended).toMatchObject({ exitCode: posix ? 0 : -1 });
   if (posix) expect(readdirSync(place.cwd).filter(isOwn)).toEqual([]);
 });
 
 it('vault env prints variables that other commands read', async () => {
-  const { ready, url } = await serve('--dev', '--header-prefix', 'ABC');
+  const { ready, url } = await place.serve(['--dev', '--header-prefix', 'ABC']);
   const { stdout } = await place.vault('env --ready-file ready.json --as management');
   const read = [...stdout.matchAll(/^export (\w+)='(.*)'$/gm)].map(([, name = '', value = '']) => [name, value]);
   expect(await place.vault('apps whoami --field type', Object.fromEntries(read))).toMatchObject({
@@ -84,7 +73,7 @@ it('vault env prints variables that other commands read', async () => {
 it('a profile selects the file or the daemon', async () => {
   const key = await place.init('v');
   writeFileSync(place.inside('api.key'), key, { mode: 0o600 });
-  const { url } = await serve('--file', 'v.db', '--header-prefix', 'ABC');
+  const { url } = await place.serve(['--file', 'v.db', '--header-prefix', 'ABC']);
   await place.vault('profile add here --file v.db --key-file v.db.key --api-key -', {}, `${key}\n`);
   await place.vault(`profile add there --url ${url} --header-prefix ABC --api-key-file api.key`);
   expect((await place.vault('profile list')).stdout).not.toContain(key);
@@ -106,7 +95,7 @@ it('every kind of command trusts the certificates of --ca-file, and no others', 
   writeFileSync(place.inside('cert.pem'), CERT);
   writeFileSync(place.inside('next.pem'), NEXT_CERT);
   writeFileSync(place.inside('key.pem'), CERT_KEY, { mode: 0o600 });
-  const { url } = await serve('--file', 'v.db', '--tls-cert', 'cert.pem', '--tls-key', 'key.pem');
+  const { url } = await place.serve(['--file', 'v.db', '--tls-cert', 'cert.pem', '--tls-key', 'key.pem']);
   const env = { VAULT_URL: url, VAULT_API_KEY: key };
   await place.vault('profile add p --ca-file cert.pem', env);
   const said = async (command: Command, more: Readonly<Record<string, string>>) => {
@@ -142,7 +131,7 @@ it('every kind of command trusts the certificates of --ca-file, and no others', 
 
 it('the usage report has the plan of a flag or a variable', async () => {
   const key = await place.init('v');
-  const { url } = await serve('--file', 'v.db', '--included-active-tokens', '77');
+  const { url } = await place.serve(['--file', 'v.db', '--included-active-tokens', '77']);
   const plan = async (env: Readonly<Record<string, string>>) => {
     const words = 'usage --field token_report.included_monthly_active_tokens';
     return (await place.vault(words, { VAULT_API_KEY: key, ...env })).stdout;

@@ -4,7 +4,7 @@ import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
 import { argumentsOf, OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { startRunner } from '../scripts/run-script.ts';
-import { makePlace, startOnTerminal } from './cli-fixture.ts';
+import { HAS_TERMINALS, makePlace } from './cli-fixture.ts';
 import { MORE_WORDS } from './command-words.ts';
 
 /** Two seconds are enough on an idle machine. */
@@ -121,7 +121,6 @@ const SHOWN: readonly (readonly string[])[] = [
 
 describe('colour', () => {
   const env = () => ({ VAULT_FILE: 'v.db', VAULT_API_KEY: privateKey });
-  const options = (own: Readonly<Record<string, string>> = {}) => ({ cwd: place.cwd, env: { ...env(), ...own } });
 
   it.each(SHOWN.map((words) => [words.join(' '), words] as const))(
     'a pipe gets no escape byte: vault %s',
@@ -133,26 +132,17 @@ describe('colour', () => {
     },
   );
 
-  it.each([
+  it.runIf(HAS_TERMINALS).each([
     ['NO_COLOR', [], { NO_COLOR: '1' }],
     ['--no-color', ['--no-color'], {}],
     ['TERM=dumb', [], { TERM: 'dumb' }],
-  ])(
-    '%s: a terminal gets no escape byte',
-    async (_what, flags, own) => {
-      const lines = SHOWN.map((words) => (words.includes('--help') ? words : [...words, ...flags]).join(' '));
-      const all = await Promise.all(lines.map((line) => startOnTerminal(line, options(own))));
-      for (const ended of all) {
-        if (ended === undefined) expect(process.platform).not.toBe('linux');
-        else expect(ended.stdout).not.toContain(ESC);
-      }
-    },
-    60_000,
-  );
+  ])('%s: a terminal gets no escape byte', { timeout: 60_000 }, async (_what, flags, own) => {
+    const lines = SHOWN.map((words) => (words.includes('--help') ? words : [...words, ...flags]).join(' '));
+    const all = await Promise.all(lines.map((line) => place.onTerminal(line, [], { ...env(), ...own })));
+    for (const ended of all) expect(ended.stdout).not.toContain(ESC);
+  });
 
-  it('appears in a table on a terminal', async () => {
-    const ended = await startOnTerminal('tokens list', options());
-    if (ended === undefined) expect(process.platform).not.toBe('linux');
-    else expect(ended.stdout).toContain(`${ESC}[1mID`);
+  it.runIf(HAS_TERMINALS)('appears in a table on a terminal', async () => {
+    expect((await place.onTerminal('tokens list', [], env())).stdout).toContain(`${ESC}[1mID`);
   });
 });

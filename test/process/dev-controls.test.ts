@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
@@ -8,8 +7,7 @@ import { Agent, RetryAgent, request } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
-import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const inTime = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -28,21 +26,18 @@ afterAll(async () => {
   await vault.stop();
 });
 
-const send = (path: string, method = 'GET', key: string | undefined = vault.keys.management_key, body?: string) =>
-  fetch(`${vault.url}${path}`, {
-    method,
-    ...(body !== undefined && { body }),
-    headers: { ...(key !== undefined && { 'svc-api-key': key }) },
-  });
-const codeOf = async (response: Response) =>
-  ((await response.json()) as { readonly type: string }).type.slice(PROBLEM_TYPE_PREFIX.length);
+const ask = (line: string, body?: string, key = vault.keys.management_key) => send(vault.url, line, key, body);
+const codeOf = ({ body }: Awaited<ReturnType<typeof send>>) => body.type.slice(PROBLEM_TYPE_PREFIX.length);
+const askPrivately = (line: string, body?: string) => ask(line, body, vault.keys.private_key);
 
 it.each(['/tokens', '/dev/clock'])('answers any number of wrong keys with 401: %s', async (path) => {
-  const replies = await Promise.all(Array.from({ length: 50 }, () => send(path, 'GET', 'wrong')));
+  const replies = await Promise.all(Array.from({ length: 50 }, () => ask(`GET ${path}`, undefined, 'wrong')));
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]));
 });
 
 describe('vault dev clock', () => {
+  const DURATION = 'a duration such as 90s, 15m, 25h or 30d';
+
   it('advances: tokens that expire tomorrow are gone, and stay gone when the clock moves back', async () => {
     await vault.client.createToken({ body: { id: 'short', type: 'token', data: 1, expires_at: inTime(DAY) } });
     await vault.client.createToken({ body: { id: 'long', type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
@@ -57,45 +52,32 @@ describe('vault dev clock', () => {
     await expect(again).rejects.toMatchObject({ code: 'token_id_taken' });
   });
 
-  it('stops before the year 10000', async () => {
-    const ended = await place.vault('dev clock advance 9999999d', asManagement);
-    expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('vault:   <duration>: must be') });
-  });
-
   it.each([
-    ['a time ago', ['dev', 'clock', 'set', '25h'], 'ISO 8601'],
-    ['an impossible time', ['dev', 'clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
-    ['a word as duration', ['dev', 'clock', 'advance', 'tomorrow'], 'duration'],
-    ['a day that does not exist', ['dev', 'clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
-    [
-      'a step back',
-      ['dev', 'clock', 'advance', '-1h'],
-      'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d\nhint: run `vault dev clock advance ',
-    ],
-    ['a step back after --', ['dev', 'clock', 'advance', '--', '-1h'], 'the clock only moves forward'],
-    ['a step back for set', ['dev', 'clock', 'set', '-1h'], 'the time must be ISO 8601, such as 2030-01-31'],
-    ['a year', ['dev', 'clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
-    ['an unknown flag', ['dev', 'clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
-    [
-      'a file',
-      ['--file', 'v.db', 'dev', 'clock', 'reset'],
-      '--file does not apply: this command opens no file\nhint: name a daemon with --url (VAULT_URL)',
-    ],
-  ])('rejects %s', async (_what, words, fact) => {
-    const ended = await place.vault(words, words.includes('--file') ? {} : asManagement);
-    expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(fact) });
+    ['set 25h', 2, 'ISO 8601'],
+    ['set 2030-02-31T25:00', 2, 'not a valid time'],
+    ['set 2030-02-30', 2, '2030-02-30 is not a valid time'],
+    ['set -1h', 2, 'the time must be ISO 8601, such as 2030-01-31'],
+    ['advance tomorrow', 2, 'duration'],
+    ['advance -1h', 2, `the clock only moves forward, by ${DURATION}\nhint: run \`vault dev clock advance `],
+    ['advance -- -1h', 2, 'the clock only moves forward'],
+    ['advance 1y', 2, DURATION],
+    ['advance 9999999d', 7, 'vault:   <duration>: must be'],
+    ['advance --fast 1h', 2, "unknown option '--fast'"],
+    ['reset --file v.db', 2, '--file does not apply: this command opens no file\nhint: name a daemon with --url'],
+  ])('rejects %s', async (words, exitCode, fact) => {
+    const ended = await place.vault(`dev clock ${words}`, words.includes('--file') ? {} : asManagement);
+    expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });
     expect((await vault.clock.now()).getTime()).toBeLessThan(Date.now() + 60_000);
   });
 
   it('removes expired tokens from a kept file, and records it in the audit', { timeout: 60_000 }, async () => {
-    const daemon = await startServe(place.cwd, ['--dev', '--file', 'kept.db']);
+    const daemon = await place.serve(['--dev', '--file', 'kept.db']);
     const url = daemon.url;
     const create = ['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'old', '--expires-at', inTime(DAY)];
     await place.vault(create, { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['private_key']) });
     const env = { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['management_key']) };
     expect(await place.vault('dev clock advance 25h --field removed', env)).toMatchObject({ stdout: '1\n' });
-    const response = await fetch(`${url}/dev/reset`, { method: 'POST', headers: { 'svc-api-key': env.VAULT_API_KEY } });
-    expect(response.status).toBe(404);
+    expect((await send(url, 'POST /dev/reset', env.VAULT_API_KEY)).status).toBe(404);
     await daemon.stop();
     const audit = await place.vault('audit list --file kept.db -o ndjson');
     expect(audit.stdout).toContain('"expireToken"');
@@ -105,7 +87,7 @@ describe('vault dev clock', () => {
 
 describe('the next expiry', () => {
   it('is shown, and the clock can be set to it', async () => {
-    expect(await (await send('/dev/clock')).json()).not.toHaveProperty('next_expiry');
+    expect((await ask('GET /dev/clock')).body).not.toHaveProperty('next_expiry');
     const at = new Date(Date.now() + DAY).toISOString().replace('Z', '+00:00');
     await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
     await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: at } });
@@ -137,11 +119,11 @@ describe('vault dev faults', () => {
   it('control: a client with one try fewer fails', async () => {
     await vault.faults.set({ request: 'POST /tokens', status: 429, times: 2 });
     const tries = [];
-    for (let i = 0; i < 2; i++) tries.push(await send('/tokens', 'POST', vault.keys.private_key, create));
+    for (let i = 0; i < 2; i++) tries.push(await askPrivately('POST /tokens', create));
     expect(tries.map(({ status }) => status)).toEqual([429, 429]);
     expect(tries[0]?.headers.get('retry-after')).toBe('1');
     expect(tries[0]?.headers.get('content-type')).toBe('application/problem+json');
-    expect(await (tries[0] as Response).json()).toMatchObject({
+    expect(tries[0]?.body).toMatchObject({
       type: `${PROBLEM_TYPE_PREFIX}too_many_requests`,
       status: 429,
       instance: tries[0]?.headers.get('svc-trace-id'),
@@ -160,8 +142,8 @@ describe('vault dev faults', () => {
 
   it('a dropped request has no answer', async () => {
     await place.vault(`dev faults set '* /tokens/{id}' --drop`, asManagement);
-    await expect(send('/tokens/a')).rejects.toThrow('fetch failed');
-    expect((await send('/tokens/a', 'GET', vault.keys.private_key)).status).toBe(404);
+    await expect(ask('GET /tokens/a')).rejects.toThrow('fetch failed');
+    expect((await askPrivately('GET /tokens/a')).status).toBe(404);
   });
 
   it('list and clear', async () => {
@@ -169,22 +151,17 @@ describe('vault dev faults', () => {
     const listed = await place.vault('dev faults list -o csv', asManagement);
     expect(listed.stdout).toContain('GET /tokens,503');
     expect((await place.vault('dev faults clear', asManagement)).stdout).toBe('{"data":[]}\n');
-    expect((await send('/tokens', 'GET', vault.keys.private_key)).status).toBe(200);
+    expect((await askPrivately('GET /tokens')).status).toBe(200);
   });
 
   it.each([
-    ['two effects', ['GET /tokens', '--status', '500', '--drop'], 2, '--drop'],
-    ['a path outside the API', ['GET /tokenz', '--drop'], 7, 'a path of the API'],
-    ['a status without a problem', ['GET /tokens', '--status', '418'], 7, 'vault:   --status: must be one of'],
-    [
-      'too long a delay',
-      ['GET /tokens', '--delay', '60s'],
-      7,
-      'vault:   --delay: must be a whole number of milliseconds from 0 to 25000',
-    ],
-    ['an unknown method', ['GTE /tokens', '--drop'], 7, 'vault:   <request>: must be a method'],
-  ])('rejects %s', async (_what, words, exitCode, fact) => {
-    const ended = await place.vault(['dev', 'faults', 'set', ...words], asManagement);
+    ["'GET /tokens' --status 500 --drop", 2, '--drop'],
+    ["'GET /tokenz' --drop", 7, 'a path of the API'],
+    ["'GET /tokens' --status 418", 7, 'vault:   --status: must be one of'],
+    ["'GET /tokens' --delay 60s", 7, 'vault:   --delay: must be a whole number of milliseconds from 0 to 25000'],
+    ["'GTE /tokens' --drop", 7, 'vault:   <request>: must be a method'],
+  ])('rejects %s', async (words, exitCode, fact) => {
+    const ended = await place.vault(`dev faults set ${words}`, asManagement);
     expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });
     expect(await vault.faults.list()).toEqual([]);
   });
@@ -197,14 +174,12 @@ describe('vault dev requests', () => {
     readonly id: number;
     readonly [member: string]: unknown;
   }
-  const entries = async (query = ''): Promise<readonly Entry[]> =>
-    ((await (await send(`/dev/requests${query}`)).json()) as { readonly data: readonly Entry[] }).data;
-  const newest = async () => (await entries())[0]?.id ?? 0;
+  const entries = async (query = ''): Promise<readonly Entry[]> => (await ask(`GET /dev/requests${query}`)).body.data;
 
   it('lists answers by route, without values from requests', async () => {
-    const before = await newest();
-    await send(`/tokens/${SECRET}`, 'GET', vault.keys.private_key);
-    await send(`/${SECRET}`, 'GET', SECRET);
+    const before = (await entries())[0]?.id ?? 0;
+    await askPrivately(`GET /tokens/${SECRET}`);
+    await ask(`GET /${SECRET}`, undefined, SECRET);
     const body = JSON.stringify({ type: 'token', data: SECRET, mask: SECRET, id: SECRET, metadata: { a: 1 } });
     await fetch(`${vault.url}/tokens?metadata.x=${SECRET}`, {
       method: 'POST',
@@ -217,10 +192,10 @@ describe('vault dev requests', () => {
       body,
     });
     await vault.faults.set({ request: 'GET /tokens/{id}', status: 429 });
-    await send(`/tokens/${SECRET}`, 'GET', vault.keys.private_key);
+    await askPrivately(`GET /tokens/${SECRET}`);
     await vault.clock.advance(DAY);
-    await send('/livez');
-    await send('/dev/other');
+    await ask('GET /livez');
+    await ask('GET /dev/other');
     await fetch(`${vault.url}/livez`, { headers: { 'user-agent': 'token-vault-console' } });
 
     const shown = await entries(`?after=${before}`);
@@ -250,28 +225,23 @@ describe('vault dev requests', () => {
     await fetch(`${own.url}/livez`);
     const table = await place.vault('dev requests -o table', env);
     expect(table.stdout).toMatch(/^TIME +METHOD +ROUTE +STATUS +MS +BYTES .*\n\S+ \S+ +GET +\/livez +200 /);
-    const child = spawn(process.execPath, [VAULT_BIN, 'dev', 'requests', '--follow', '--field', 'route'], {
-      env: cleanEnvironment(env),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended = endOf(child, 20_000);
+    const child = place.start('dev requests --follow --field route', env);
     const printed = createInterface({ input: child.stdout });
     for (const path of ['/livez', '/readyz', '/openapi.json']) {
       if (path !== '/livez') await fetch(`${own.url}${path}`);
       expect(await once(printed, 'line')).toEqual([path]);
     }
     await own.stop();
-    expect(await ended).toMatchObject({ exitCode: 8 });
+    expect(await child.ended).toMatchObject({ exitCode: 8 });
   });
 
   it('ends waits when the daemon stops', async () => {
     const own = await startVault();
-    const headers = { 'svc-api-key': own.keys.management_key };
-    const waiting = fetch(`${own.url}/dev/requests?wait=25`, { headers }).then((response) => response.json());
+    const waiting = send(own.url, 'GET /dev/requests?wait=25', own.keys.management_key);
     await setTimeout(200);
     const started = performance.now();
     await own.stop();
-    expect(await waiting).toEqual({ data: [] });
+    expect((await waiting).body).toEqual({ data: [] });
     expect(performance.now() - started).toBeLessThan(3000);
   });
 });
@@ -305,13 +275,13 @@ describe('vault dev snapshot on a --dev daemon', () => {
   });
 
   it('answers requests in flight before it loads', async () => {
-    await send('/dev/snapshots', 'POST', undefined, '{"name":"empty"}');
+    await ask('POST /dev/snapshots', '{"name":"empty"}');
     const headers = { 'svc-api-key': vault.keys.private_key, 'content-type': 'application/json' };
     const slow = httpRequest(`${vault.url}/tokens`, { method: 'POST', headers });
     slow.write('{"id":"slow","type":"token",');
     await setTimeout(100);
     const order: string[] = [];
-    const loaded = send('/dev/snapshots/empty/load', 'POST').then(({ status }) => order.push(`load ${status}`));
+    const loaded = ask('POST /dev/snapshots/empty/load').then(({ status }) => order.push(`load ${status}`));
     await setTimeout(300);
     const behind = vault.client.listTokens().then(({ data }) => order.push(`list ${data.length}`));
     slow.end('"data":1}');
@@ -325,9 +295,9 @@ describe('vault dev snapshot on a --dev daemon', () => {
   it('answers each request from a single state', async () => {
     const names = Array.from({ length: 20 }, (_none, n) => `token-${n}`);
     await Promise.all(names.map((id) => create(id, 'a')));
-    await send('/dev/snapshots', 'POST', undefined, '{"name":"a"}');
+    await ask('POST /dev/snapshots', '{"name":"a"}');
     await Promise.all(names.map((id) => vault.client.updateToken({ params: { id }, body: { data: 'b' } })));
-    await send('/dev/snapshots', 'POST', undefined, '{"name":"b"}');
+    await ask('POST /dev/snapshots', '{"name":"b"}');
     const seen = new Set<string>();
     let isDone = false;
     const reading = Array.from({ length: 4 }, async () => {
@@ -337,7 +307,7 @@ describe('vault dev snapshot on a --dev daemon', () => {
       }
     });
     for (let turn = 0; turn < 10; turn += 1) {
-      expect((await send(`/dev/snapshots/${turn % 2 === 0 ? 'a' : 'b'}/load`, 'POST')).status).toBe(200);
+      expect((await ask(`POST /dev/snapshots/${turn % 2 === 0 ? 'a' : 'b'}/load`)).status).toBe(200);
     }
     isDone = true;
     await Promise.all(reading);
@@ -345,9 +315,9 @@ describe('vault dev snapshot on a --dev daemon', () => {
   });
 
   it('is gone after a reset', async () => {
-    await send('/dev/snapshots', 'POST', undefined, '{"name":"base"}');
+    await ask('POST /dev/snapshots', '{"name":"base"}');
     await vault.reset();
-    expect(await (await send('/dev/snapshots')).json()).toEqual({ data: [] });
+    expect((await ask('GET /dev/snapshots')).body).toEqual({ data: [] });
   });
 
   it.each([
@@ -357,22 +327,19 @@ describe('vault dev snapshot on a --dev daemon', () => {
     ['{"name":"x","replace":1}', 'replace'],
     ['{"name":"x","other":1}', 'other'],
   ])('rejects saving %s', async (body, member) => {
-    const refused = await send('/dev/snapshots', 'POST', undefined, body);
-    expect([refused.status, Object.keys(((await refused.json()) as { errors: object }).errors)]).toEqual([
-      400,
-      [member],
-    ]);
+    const refused = await ask('POST /dev/snapshots', body);
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([400, [member]]);
   });
 
   it('keeps serving after a failed load', async () => {
     await create('one');
-    expect((await send('/dev/snapshots/none/load', 'POST')).status).toBe(404);
-    expect((await send('/dev/snapshots/A/load', 'POST')).status).toBe(400);
+    expect((await ask('POST /dev/snapshots/none/load')).status).toBe(404);
+    expect((await ask('POST /dev/snapshots/A/load')).status).toBe(400);
     expect(await ids()).toEqual(['one']);
   });
 
   it('loads into a kept file, and works without the daemon', { timeout: 60_000 }, async () => {
-    const daemon = await startServe(place.cwd, ['--dev', '--file', 'states.db']);
+    const daemon = await place.serve(['--dev', '--file', 'states.db']);
     const env = { VAULT_URL: daemon.url, VAULT_API_KEY: String(daemon.ready['management_key']) };
     await place.vault('dev snapshot save base', env);
     const asOwn = { ...env, VAULT_API_KEY: String(daemon.ready['private_key']) };
@@ -412,21 +379,21 @@ describe('vault dev snapshot on a --dev daemon', () => {
 
 describe('the paths of a --dev daemon', () => {
   it('need a management key', async () => {
-    expect((await send('/dev/reset', 'POST', vault.keys.private_key)).status).toBe(403);
+    expect((await askPrivately('POST /dev/reset')).status).toBe(403);
     const ended = await place.vault('dev clock reset', asPrivate);
     expect(ended).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('vault env') });
   });
 
   it('accept only their own methods and members', async () => {
-    const wrong = await send('/dev/reset', 'GET');
+    const wrong = await ask('GET /dev/reset');
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
-    expect((await send('/dev/clock/')).status).toBe(200);
-    const load = await send('/dev/snapshots/x/load');
+    expect((await ask('GET /dev/clock/')).status).toBe(200);
+    const load = await ask('GET /dev/snapshots/x/load');
     expect([load.status, load.headers.get('allow')]).toEqual([405, 'POST']);
     for (const path of ['other', 'snapshots/x/y', 'snapshots//load']) {
-      expect((await send(`/dev/${path}`, 'POST')).status).toBe(404);
+      expect((await ask(`POST /dev/${path}`)).status).toBe(404);
     }
-    const refused = async (body: string, method = 'PUT') => codeOf(await send('/dev/clock', method, undefined, body));
+    const refused = async (body: string, method = 'PUT') => codeOf(await ask(`${method} /dev/clock`, body));
     expect(await refused('{')).toBe('malformed_json');
     for (const body of ['[]', '{"now":1}', '{"now":"2030-01-01T00:00:00"}', '{"now":"2030-01-01","x":1}']) {
       expect(await refused(body)).toBe('invalid_request');
@@ -438,21 +405,19 @@ describe('the paths of a --dev daemon', () => {
   });
 
   it('are not part of the API', async () => {
-    expect(await (await send('/openapi.json')).text()).not.toContain('/dev/');
+    expect((await ask('GET /openapi.json')).text).not.toContain('/dev/');
   });
 
   it('do not exist without --dev, and the commands report that', { timeout: 60_000 }, async () => {
     const key = await place.init('plain');
-    const daemon = await startServe(place.cwd, ['--file', 'plain.db']);
-    const url = daemon.url;
+    const { url } = await place.serve(['--file', 'plain.db']);
     for (const path of ['clock', 'faults', 'requests', 'snapshots', 'snapshots/base/load', 'reset']) {
-      const response = await fetch(`${url}/dev/${path}`, { method: 'POST', headers: { 'svc-api-key': key } });
-      expect([response.status, await codeOf(response)]).toEqual([404, 'route_not_found']);
+      const refused = await send(url, `POST /dev/${path}`, key);
+      expect([refused.status, codeOf(refused)]).toEqual([404, 'route_not_found']);
     }
     for (const line of ['clock reset', 'faults list', 'requests', 'requests --follow', 'snapshot list']) {
       const ended = await place.vault(`dev ${line}`, { VAULT_URL: url, VAULT_API_KEY: key });
       expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('only a daemon started with --dev') });
     }
-    await daemon.stop();
   });
 });

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type Command, cleanEnvironment, wordsOf } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+import type { Ran } from '../scripts/run-script.ts';
+import { HAS_TERMINALS, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
 const posix = process.platform !== 'win32';
 const SEED = `
@@ -76,7 +75,9 @@ describe('vault exec', () => {
     });
   });
 
-  it('creates the same ids and keys for the same --seed, and others for another seed', async () => {
+  it('creates the same ids and keys for the same --seed, which --file keeps, and others for another seed', {
+    timeout: 60_000,
+  }, async () => {
     const show = async (...words: readonly string[]) => {
       const ran = await exec(['--seed-file', 'seed.yaml', ...words, '--', process.execPath, 'show.mjs']);
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
@@ -84,7 +85,17 @@ describe('vault exec', () => {
     };
     const first = await show('--seed', '7');
     expect(first).toMatchObject({ status: 200, TOKEN_VISA: 'visa', TOKEN_CARDS: 'cards', TOKEN_CARDS_COUNT: '3' });
-    expect(await show('--seed', '7')).toEqual(first);
+    expect(first.APP_WEB_KEY).toMatch(/^key_/);
+    // The second run with --file finds the vault of the first one.
+    for (let run = 0; run < 2; run += 1) expect(await show('--file', 'dev.db', '--seed', '7')).toEqual(first);
+    const kept = ['dev.db', 'dev.db.dev.json', 'dev.db.key'];
+    expect(
+      readdirSync(place.cwd)
+        .filter((name) => name.startsWith('dev'))
+        .toSorted(),
+    ).toEqual(kept);
+    for (const name of kept) if (posix) expect(statSync(place.inside(name)).mode & 0o777).toBe(0o600);
+    expect(await place.vault('doctor --file dev.db')).toMatchObject({ exitCode: 0 });
     // The ids are the same on every machine.
     expect([first.APP_WEB_ID, first.VAULT_DEV_TENANT_ID]).toMatchInlineSnapshot(`
       [
@@ -97,89 +108,69 @@ describe('vault exec', () => {
       expect(new Set([first[name], second[name], unseeded[name]]).size).toBe(3);
     }
   });
-
-  it('with --file keeps the vault and the keys of its seed', async () => {
-    const words = ['--file', 'dev.db', '--seed-file', 'seed.yaml', '--seed', '7', '--', process.execPath, 'show.mjs'];
-    const first = await exec(words);
-    expect(await exec(words)).toEqual(first);
-    expect(JSON.parse(first.stdout).APP_WEB_KEY).toMatch(/^key_/);
-    expect(
-      readdirSync(place.cwd)
-        .filter((name) => name.startsWith('dev'))
-        .sort(),
-    ).toEqual(['dev.db', 'dev.db.dev.json', 'dev.db.key']);
-    for (const name of ['dev.db.dev.json', 'dev.db.key']) {
-      if (posix) expect(statSync(place.inside(name)).mode & 0o777).toBe(0o600);
-    }
-    expect(await place.vault('doctor --file dev.db')).toMatchObject({ exitCode: 0 });
-  });
 });
 
-describe('vault in vault exec', () => {
-  const vault = (command: Command, more: Readonly<Record<string, string>> = {}) =>
-    exec(['--', process.execPath, VAULT_BIN, ...wordsOf(command)], more);
-  const OTHER_KEY = 'hint: use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …\n';
-
-  it.each([
-    [['usage'], 'report:read'],
-    [['dev', 'clock', 'advance', '1h'], 'tenant:read'],
-  ])('%j names the key that it needs', async (words, permission) => {
-    expect(await vault(words)).toEqual({
+/** A command in `vault exec`, whether it has the management key, and what it prints. */
+const INSIDE: readonly (readonly [line: string, isManagement: boolean, ran: Ran])[] = [
+  ...[
+    ['usage', 'report:read'],
+    ['dev clock advance 1h', 'tenant:read'],
+  ].map(([line = '', permission]) => {
+    const hint = 'hint: use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …\n';
+    const stderr = `vault: The application does not hold the permission ${permission}.\n${hint}`;
+    return [line, false, { exitCode: 5, stdout: '', stderr }] as const;
+  }),
+  ['usage --field token_report.monthly_active_tokens', true, { exitCode: 0, stdout: '0\n', stderr: '' }],
+  [
+    'tokens list',
+    true,
+    {
       exitCode: 5,
       stdout: '',
-      stderr: `vault: The application does not hold the permission ${permission}.\n${OTHER_KEY}`,
-    });
-  });
+      stderr:
+        'vault: The application does not hold the permission token:read. Management applications cannot hold it; create a private one with `vault apps create --name NAME --type private --permission token:read`.\n',
+    },
+  ],
+  ['env', false, { exitCode: 2, stdout: '', stderr: expect.stringContaining('hint: VAULT_URL already names a vault') }],
+  // This command ignores the tenant of the variables.
+  ['export --plaintext --file other.db', false, { exitCode: 0, stdout: '', stderr: '' }],
+];
 
-  it('prints no hint with the management key', async () => {
-    const text = `
-      process.env.VAULT_API_KEY = process.env.VAULT_MANAGEMENT_KEY;
-      for (const words of [['usage', '--field', 'token_report.monthly_active_tokens'], ['tokens', 'list']]) {
-        require('node:child_process').spawnSync(process.execPath, [process.argv[1], ...words], { stdio: 'inherit' });
-      }`;
-    const ran = await exec([...node(text), VAULT_BIN]);
-    expect([ran.stdout, ran.stderr]).toEqual([
-      '0\n',
-      'vault: The application does not hold the permission token:read. Management applications cannot hold it; create a private one with `vault apps create --name NAME --type private --permission token:read`.\n',
-    ]);
-  });
-
-  it('env fails, because its variables are already set', async () => {
-    expect(await vault('env')).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('hint: VAULT_URL already names a vault'),
-    });
-  });
-
-  it('a command on another file ignores the tenant', async () => {
-    await place.init('other');
-    const listed = await vault('export --plaintext --file other.db');
-    expect(listed).toEqual({ exitCode: 0, stdout: '', stderr: '' });
-  });
+it('commands in vault exec have its vault, and name the management key where they need it', async () => {
+  await place.init('other');
+  const text = `
+    const { VAULT_API_KEY, VAULT_MANAGEMENT_KEY } = process.env;
+    console.log(JSON.stringify(JSON.parse(process.argv[2]).map(([line, isManagement]) => {
+      process.env.VAULT_API_KEY = isManagement ? VAULT_MANAGEMENT_KEY : VAULT_API_KEY;
+      const words = [process.argv[1], ...line.split(' ')];
+      const { status, stdout, stderr } = require('child_process').spawnSync(process.execPath, words, { encoding: 'utf8' });
+      return [line, isManagement, { exitCode: status, stdout, stderr }];
+    })));`;
+  const asked = INSIDE.map(([line, isManagement]) => [line, isManagement]);
+  const ran = await exec([...node(text), VAULT_BIN, JSON.stringify(asked)]);
+  expect(JSON.parse(ran.stdout)).toEqual(INSIDE);
 });
 
 /** Starts `vault exec` with this program and waits until it runs. */
-async function start(text: string): Promise<{ kill(signal: NodeJS.Signals): void; readonly ended: Promise<Ended> }> {
-  const child = spawn(
-    process.execPath,
-    [VAULT_BIN, 'exec', ...node(`require('fs').writeFileSync('up', String(process.pid)); ${text}`)],
-    { cwd: place.cwd, env: cleanEnvironment(env()), stdio: ['ignore', 'pipe', 'pipe'] },
+async function start(text: string) {
+  const child = place.start(
+    ['exec', ...node(`require('fs').writeFileSync('up', String(process.pid)); ${text}`)],
+    env(),
   );
-  const ended = endOf(child, 20_000);
   while (!existsSync(place.inside('up')) && child.exitCode === null) await sleep(20);
   await sleep(100);
-  return { kill: (signal) => child.kill(signal), ended };
+  return child;
 }
 
 const isGone = (pid: number) => expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 
 describe.runIf(posix)('a signal to vault exec', () => {
   it.each(['SIGTERM', 'SIGHUP'] as const)('%s reaches the command, which sets the exit code', async (signal) => {
-    const { kill, ended } = await start(
+    const child = await start(
       `process.on('${signal}', () => { console.log('told'); process.exit(9); }); setInterval(() => {}, 1000);`,
     );
-    kill(signal);
-    expect(await ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
+    child.kill(signal);
+    expect(await child.ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
     isGone(Number(readFileSync(place.inside('up'), 'utf8')));
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
@@ -188,37 +179,27 @@ describe.runIf(posix)('a signal to vault exec', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('%s ends a command without a handler: %i, and leaves no files', async (signal, code) => {
-    const { kill, ended } = await start('setInterval(() => {}, 1000);');
+    const child = await start('setInterval(() => {}, 1000);');
     expect(readdirSync(place.inside('tmp'))).toHaveLength(1);
-    kill(signal);
-    expect(await ended).toMatchObject({ stderr: '', exitCode: code });
+    child.kill(signal);
+    expect(await child.ended).toMatchObject({ stderr: '', exitCode: code });
     isGone(Number(readFileSync(place.inside('up'), 'utf8')));
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
   it('before the command starts leaves no files', async () => {
-    const child = spawn(process.execPath, [VAULT_BIN, 'exec', ...node('setTimeout(() => {}, 20_000)')], {
-      cwd: place.cwd,
-      env: cleanEnvironment(env()),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended = endOf(child, 20_000);
+    const child = place.start(['exec', ...node('setTimeout(() => {}, 20_000)')], env());
     while (readdirSync(place.inside('tmp')).length === 0 && child.exitCode === null) await sleep(2);
     child.kill('SIGTERM');
-    expect((await ended).exitCode).toBe(143);
+    expect((await child.ended).exitCode).toBe(143);
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('Ctrl-C on a terminal reaches the command once', async () => {
+  it.runIf(HAS_TERMINALS)('Ctrl-C on a terminal reaches the command once', async () => {
     const text =
       "let n = 0; process.on('SIGINT', () => { n += 1; setTimeout(() => { console.log('times ' + n); process.exit(4); }, 500); }); console.log('go'); setInterval(() => {}, 1000);";
-    const typed = startOnTerminal(`exec -- '${process.execPath}' -e "${text}"`, { cwd: place.cwd, env: env() }, [
-      ['go', '\x03'],
-    ]);
-    if (typed === undefined) return;
-    const { stdout, exitCode } = await typed;
-    expect(stdout).toContain('times 1');
-    expect(exitCode).toBe(4);
+    const typed = await place.onTerminal(`exec -- '${process.execPath}' -e "${text}"`, [['go', '\x03']], env());
+    expect(typed).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('times 1') });
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 });

@@ -1,25 +1,27 @@
 import { copyFile, readFile, rename, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BIN, bareEnvironment, run, serve, vault } from '../../scripts/run-vault.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import { type Served, startServe } from '../scripts/run-script.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 // Tests the file commands of a console whose process serves the vault: §4 and §7 of the console's design.
 
-const folder = temporaryFolder(afterAll);
-const file = path.join(folder, 'vault.db');
-const env = bareEnvironment(folder);
-let daemon: Awaited<ReturnType<typeof serve>>;
-let ready: { readonly url: string; readonly ui: string; readonly private_key: string; readonly management_key: string };
+const place = makePlace();
+const file = place.inside('vault.db');
+let daemon: Served;
+let privateKey = '';
 let headers: Record<string, string>;
 
+async function vault(line: string) {
+  const { stdout } = await place.vault(`${line} --output json --file ${file}`);
+  return JSON.parse(stdout);
+}
+
 beforeAll(async () => {
-  const readyFile = path.join(folder, 'ready.json');
-  daemon = await serve(['--dev', '--file', file, '--ready-file', readyFile], env);
-  ready = JSON.parse(await readFile(readyFile, 'utf8'));
-  const code = new URL(ready.ui).hash.slice('#code='.length);
-  const own = { origin: ready.url, 'content-type': 'application/json' };
-  const opened = await fetch(`${ready.url}/ui/session`, {
+  daemon = await startServe(place.cwd, ['--dev', '--file', file]);
+  privateKey = String(daemon.ready['private_key']);
+  const code = new URL(String(daemon.ready['ui'])).hash.slice('#code='.length);
+  const own = { origin: daemon.url, 'content-type': 'application/json' };
+  const opened = await fetch(`${daemon.url}/ui/session`, {
     method: 'POST',
     headers: own,
     body: JSON.stringify({ code }),
@@ -28,39 +30,33 @@ beforeAll(async () => {
   headers = { ...own, cookie: opened.headers.get('set-cookie')?.replace(/;.*/, '') ?? '', 'x-vault-console': secret };
   const items = Array.from({ length: 100 }, (_, n) => ({ type: 'token', data: `Secret ${n}` }));
   for (let turn = 0; turn < 30; turn += 1) {
-    const key = { 'svc-api-key': ready.private_key, 'content-type': 'application/json' };
-    const { status } = await fetch(`${ready.url}/tokenize`, {
-      method: 'POST',
-      headers: key,
-      body: JSON.stringify(items),
-    });
-    expect(status).toBe(201);
+    expect((await send(daemon.url, 'POST /tokenize', privateKey, items)).status).toBe(201);
   }
 }, 60_000);
-afterAll(() => daemon.end());
+afterAll(() => daemon.stop());
 
 async function ask(method: 'GET' | 'POST', name: string) {
-  const response = await fetch(`${ready.url}/ui/holder/${name}`, { method, headers });
+  const response = await fetch(`${daemon.url}/ui/holder/${name}`, { method, headers });
   const text = await response.text();
-  for (const secret of [ready.management_key, ready.private_key]) expect(text).not.toContain(secret);
+  for (const secret of ['management_key', 'private_key']) expect(text).not.toContain(daemon.ready[secret]);
   expect(text).not.toContain((await readFile(`${file}.key`)).toString('hex'));
   return { status: response.status, text, body: JSON.parse(text) };
 }
 
 describe('the console prints what the command prints', () => {
   test.each([
-    ['verify', ['audit', 'verify']],
-    ['doctor', ['doctor']],
-  ])('%s', async (name, words) => {
+    ['verify', 'audit verify'],
+    ['doctor', 'doctor'],
+  ])('%s', async (name, line) => {
     const { body } = await ask('POST', name);
-    expect(body).toEqual(await vault([...words, '--file', file], env));
+    expect(body).toEqual(await vault(line));
     expect(body.ok).toBe(true);
   });
 
   test('keys list and keys list --tenants', async () => {
     const { body } = await ask('GET', 'keys');
-    const { data } = await vault(['keys', 'list', '--file', file], env);
-    expect(body).toEqual({ ...(await vault(['keys', 'list', '--tenants', '--file', file], env)), slots: data });
+    const { data } = await vault('keys list');
+    expect(body).toEqual({ ...(await vault('keys list --tenants')), slots: data });
   });
 
   test('facts about the file', async () => {
@@ -79,7 +75,7 @@ test('calls are answered while doctor checks the file', async () => {
   let calls = 0;
   while (!isDone) {
     const start = performance.now();
-    await (await fetch(`${ready.url}/livez`)).text();
+    await (await fetch(`${daemon.url}/livez`)).text();
     longest = Math.max(longest, performance.now() - start);
     calls += 1;
   }
@@ -94,7 +90,7 @@ test('two requests at once share one run', async () => {
 });
 
 test('does not open a file that replaced the vault, because SQLite would end the log of the vault', async () => {
-  const aside = path.join(folder, 'aside.db');
+  const aside = place.inside('aside.db');
   await rename(file, aside);
   await copyFile(aside, file);
   // The vault looks at the path ten times a second.
@@ -104,19 +100,17 @@ test('does not open a file that replaced the vault, because SQLite would end the
   expect(moved.map(({ status, body }) => [status, body.type])).toEqual(
     moved.map(() => [503, 'urn:token-vault:problem:vault_moved']),
   );
-  const { status } = await fetch(`${ready.url}/tokens`, { headers: { 'svc-api-key': ready.private_key } });
+  const { status } = await send(daemon.url, 'GET /tokens', privateKey);
   expect([status, (await ask('POST', 'doctor')).body.checked.tokens]).toEqual([200, 3000]);
 });
 
 test('a removed key no longer opens the file, and the reply reports it', async () => {
-  const added = path.join(folder, 'added.key');
-  await vault(['keys', 'add', '--file', file, '--new-key-file', added], env);
-  const { data }: { readonly data: readonly { readonly slot: number; readonly current: boolean }[] } = await vault(
-    ['keys', 'list', '--file', file],
-    env,
-  );
+  const added = place.inside('added.key');
+  await vault(`keys add --new-key-file ${added}`);
+  const { data }: { readonly data: readonly { readonly slot: number; readonly current: boolean }[] } =
+    await vault('keys list');
   const own = data.find(({ current }) => current)?.slot;
-  await run([BIN, 'keys', 'remove', String(own), '--yes', '--file', file, '--key-file', added], env);
+  await vault(`keys remove ${own} --yes --key-file ${added}`);
   const { status, body } = await ask('GET', 'keys');
   expect([status, body.detail]).toEqual([500, expect.stringMatching(/the key does not open/)]);
   await writeFile(`${file}.key`, await readFile(added));

@@ -63,17 +63,15 @@ describe('a preflight', () => {
 
   test('needs Access-Control-Request-Method', async () => {
     const { port } = await start(options);
-    const plain = `OPTIONS /tokens HTTP/1.1\r\nHost: localhost:${port}\r\nOrigin: ${SHOP}\r\n\r\n`;
-    const [answer] = (await raw(port, plain)).responses;
-    expect(flawsOfProblem(answer, 'method_not_allowed')).toEqual([]);
+    const plain = preflight(port, '/tokens', SHOP).replace(/Access-Control-Request-Method.*\r\n/, '');
+    expect(flawsOfProblem((await raw(port, plain)).responses[0], 'method_not_allowed')).toEqual([]);
   });
 
   test('without a list is an unknown method', async () => {
     const { port } = await start();
     const [answer] = (await raw(port, preflight(port, '/tokens', SHOP))).responses;
     expect(flawsOfProblem(answer, 'method_not_allowed')).toEqual([]);
-    expect(corsFields(answer)).toEqual([]);
-    expect(answer?.headers.has('vary')).toBe(false);
+    expect([corsFields(answer), answer?.headers.has('vary')]).toEqual([[], false]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Client } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
 import { daemonOptions, flawsOfProblem, KEY, type RawResponse, raw, sleep } from './http-fixture.ts';
-import { start, undo } from './http-harness.ts';
+import { shut, start, undo } from './http-harness.ts';
 
 const MIB = 1024 * 1024;
 const statuses = (responses: readonly RawResponse[]) => responses.map(({ status }) => status);
@@ -41,10 +41,7 @@ function unread(port: number, text: string) {
 describe('a connection', () => {
   test('runs one request at a time, however many are pipelined', async () => {
     const { client, port, get } = await start();
-    let open: () => void = () => undefined;
-    client.gate = new Promise((resolve) => {
-      open = resolve;
-    });
+    const open = shut(client);
     const ids = Array.from({ length: 101 }, (_, n) => `t${n}`);
     const asked = raw(port, ids.map((id) => get(`/tokens/${id}`)).join(''), { expect: ids.length });
     await vi.waitFor(() => expect(client.calls).toHaveLength(1), 5_000);
@@ -65,11 +62,8 @@ describe('a connection', () => {
 
   test('is seen to end while requests wait', async () => {
     const { client, port, get } = await start();
-    let open: () => void = () => undefined;
-    client.gate = new Promise((resolve) => {
-      open = resolve;
-    });
-    undo.push(() => open());
+    const open = shut(client);
+    undo.push(open);
     const socket = unread(port, get('/tokens/one').repeat(8));
     await vi.waitFor(() => expect(client.calls[0]?.isAbandoned?.()).toBe(false), 5_000);
     socket.destroy();

@@ -1,17 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { seededNumbers } from '../checks/perform.ts';
 import { rotateUnderLoad } from '../checks/rotation.ts';
-import { type Command, initVault, runInShared } from '../scripts/run-script.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import type { Command } from '../scripts/run-script.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
 
-let cwd = '';
+let place: Place;
 let management = '';
-const inside = (name: string) => path.join(cwd, name);
-const vault = (command: Command, env: Readonly<Record<string, string>> = {}, stdin = '') =>
-  runInShared(command, { cwd, env: { VAULT_API_KEY: management, ...env }, stdin });
+const inside = (name: string) => place.inside(name);
+const vault = (command: Command, env: Readonly<Record<string, string>> = {}) =>
+  place.vault(command, { VAULT_API_KEY: management, ...env });
 const result = async (command: Command, env: Readonly<Record<string, string>> = {}) => {
   const ran = await vault(command, env);
   expect(ran).toMatchObject({ exitCode: 0 });
@@ -19,8 +18,8 @@ const result = async (command: Command, env: Readonly<Record<string, string>> = 
 };
 
 beforeEach(async () => {
-  cwd = temporaryFolder(onTestFinished);
-  ({ key: management } = await initVault(cwd, 'vault'));
+  place = makePlace(onTestFinished);
+  management = await place.init('vault');
 });
 
 it('gives no slot to a key of 32 equal bytes; doctor reports one that zeros open, and how to leave it', async () => {
@@ -49,22 +48,19 @@ it('gives no slot to a key of 32 equal bytes; doctor reports one that zeros open
 it('commands reject an older copy of the vault with an anchor', async () => {
   const older = readFileSync(inside('vault.db'));
   const anchor = { VAULT_ANCHOR: 'anchor' };
-  const rename = ['tenant', 'update', '--name', 'renamed', '-q'];
-  expect(await vault(rename, anchor)).toMatchObject({ exitCode: 0 });
+  expect(await vault('tenant update --name renamed -q', anchor)).toMatchObject({ exitCode: 0 });
   writeFileSync(inside('vault.db'), older);
-  for (const words of [['tenant', 'get'], ['doctor'], ['serve', '--port', '0']]) {
-    expect(await vault([...words, '--anchor', 'anchor'])).toMatchObject({ exitCode: 9 });
+  for (const line of ['tenant get', 'doctor', 'serve --port 0']) {
+    expect(await vault(`${line} --anchor anchor`)).toMatchObject({ exitCode: 9 });
   }
   expect(await vault('tenant get')).toMatchObject({ exitCode: 0 });
 });
 
-describe('a rotation under load', () => {
-  it('may be killed at any time: no data is lost, no call fails, no old key remains', {
-    timeout: 120_000,
-  }, async () => {
-    const run = await rotateUnderLoad({ tokens: 600, kills: 4, random: seededNumbers(18) });
-    expect(run).toMatchObject({ refused: 0, lost: 0, doctorOk: true, keys: 2, oldKeysLeft: 0 });
-    expect(run.killed).toBe(4);
-    expect(run.acknowledged).toBeGreaterThan(600);
-  });
+it('a rotation under load may be killed at any time: no data is lost, no call fails, no old key remains', {
+  timeout: 120_000,
+}, async () => {
+  const run = await rotateUnderLoad({ tokens: 600, kills: 4, random: seededNumbers(18) });
+  expect(run).toMatchObject({ refused: 0, lost: 0, doctorOk: true, keys: 2, oldKeysLeft: 0 });
+  expect(run.killed).toBe(4);
+  expect(run.acknowledged).toBeGreaterThan(600);
 });

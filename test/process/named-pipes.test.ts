@@ -1,29 +1,18 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { cleanEnvironment } from '../scripts/run-script.ts';
-import { makePlace, VAULT_BIN } from './cli-fixture.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makePlace } from './cli-fixture.ts';
 
 const place = makePlace();
 beforeAll(async () => {
   writeFileSync(place.inside('m.key'), await place.init('v'), { mode: 0o600 });
 });
 
-const started: ChildProcess[] = [];
-afterEach(() => {
-  for (const child of started.splice(0)) child.kill('SIGKILL');
-});
-
 /** Starts a command that waits for data from an empty pipe. */
 async function startWaiting(words: readonly string[]): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [VAULT_BIN, ...words], {
-    cwd: place.cwd,
-    env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  started.push(child);
+  const child = place.start(words);
   await sleep(1_000);
   expect(child.exitCode).toBe(null);
   return child;

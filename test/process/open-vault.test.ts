@@ -7,7 +7,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../../scripts/build-output.ts';
 import { createClient, type VaultClient, VaultError } from '../../src/client/create-client.ts';
 import { openVault } from '../../src/library/open-vault.ts';
-import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { cleanEnvironment } from '../scripts/run-script.ts';
 import { makePlace } from './cli-fixture.ts';
 
 const execute = promisify(execFile);
@@ -122,25 +122,21 @@ describe('beside a daemon on the same file', () => {
     const management = await place.init('served');
     const permissions = 'token:create,token:read,token:search,token:use,token:delete';
     const apiKey = await place.application('served', management, permissions);
-    const daemon = await startServe(place.cwd, ['--file', 'served.db']);
-    try {
-      await using vault = await openVault({ file: place.inside('served.db') });
-      const remote = createClient({ url: daemon.url, apiKey });
-      const local = vault.client({ apiKey });
-      await remote.createToken({ body: { id: 'Ünï @1', type: 'token', data: [1, '4'], metadata: { 'a.b': 'Ü&=' } } });
-      await local.createToken({ body: { id: 'card', type: 'card', data: { number: '4242424242424242' } } });
-      await remote.createToken({ body: { id: 'gone', type: 'token', data: 1 } });
-      await local.deleteToken({ params: { id: 'gone' } });
-      for (const [name, call] of Object.entries(CALLS)) {
-        expect([name, await outcomeOf(call(local))]).toEqual([name, await outcomeOf(call(remote))]);
-      }
-      const apps = vault.client({ apiKey: management });
-      const { data } = await apps.listApplications({ query: { type: ['private'] } });
-      expect(data).toHaveLength(1);
-      for (const { id } of data) expect(await apps.deleteApplication({ params: { id } })).toBeUndefined();
-      await expect(remote.listTokens()).rejects.toMatchObject({ code: 'unauthenticated' });
-    } finally {
-      await daemon.stop();
+    const daemon = await place.serve(['--file', 'served.db']);
+    await using vault = await openVault({ file: place.inside('served.db') });
+    const remote = createClient({ url: daemon.url, apiKey });
+    const local = vault.client({ apiKey });
+    await remote.createToken({ body: { id: 'Ünï @1', type: 'token', data: [1, '4'], metadata: { 'a.b': 'Ü&=' } } });
+    await local.createToken({ body: { id: 'card', type: 'card', data: { number: '4242424242424242' } } });
+    await remote.createToken({ body: { id: 'gone', type: 'token', data: 1 } });
+    await local.deleteToken({ params: { id: 'gone' } });
+    for (const [name, call] of Object.entries(CALLS)) {
+      expect([name, await outcomeOf(call(local))]).toEqual([name, await outcomeOf(call(remote))]);
     }
+    const apps = vault.client({ apiKey: management });
+    const { data } = await apps.listApplications({ query: { type: ['private'] } });
+    expect(data).toHaveLength(1);
+    for (const { id } of data) expect(await apps.deleteApplication({ params: { id } })).toBeUndefined();
+    await expect(remote.listTokens()).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 });

@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fetch } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const POSIX = process.platform !== 'win32';
 const PERMISSIONS = 'token:create,token:read';
@@ -21,7 +18,7 @@ it('restores beside a left-over log only when both files are kept', async () => 
   const { place, env } = await vaultWithToken();
   expect(await place.vault('backup night.db', env)).toMatchObject({ exitCode: 0 });
   // A copy taken while a daemon runs has its last writes in the log.
-  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+  const daemon = await place.serve(['--file', 'v.db']);
   const remote = { ...env, VAULT_FILE: '', VAULT_URL: daemon.url };
   await place.vault('tokens create --id late --type token --text y', remote);
   for (const name of ['v.db', 'v.db-wal']) cpSync(place.inside(name), place.inside(`left-${name}`));
@@ -59,12 +56,11 @@ it.runIf(POSIX)('opens a vault that others can read, and doctor warns of it', as
 
 it.runIf(POSIX)('a daemon whose log was unlinked rejects writes and loses none', async () => {
   const { place, env } = await vaultWithToken();
-  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+  const daemon = await place.serve(['--file', 'v.db']);
   const remote = { VAULT_URL: daemon.url, VAULT_API_KEY: env.VAULT_API_KEY };
   rmSync(place.inside('v.db-wal'));
   const lost = await place.vault('tokens create --id two --type token --text y', remote);
   expect(lost).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('moved or replaced') });
-  await daemon.stop();
 });
 
 it.runIf(POSIX)('an interrupted import prints what it created and how to continue', async () => {
@@ -74,14 +70,12 @@ it.runIf(POSIX)('an interrupted import prints what it created and how to continu
     (_, n) => `${JSON.stringify({ id: `row-${n}`, type: 'token', data: n })}\n`,
   );
   writeFileSync(place.inside('rows.ndjson'), rows.join(''));
-  const words = ['import', 'rows.ndjson', '--resume', 'journal'];
-  const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd: place.cwd, env: cleanEnvironment(env) });
-  const ended = endOf(child, 60_000);
+  const child = place.start('import rows.ndjson --resume journal', env);
   const journal = place.inside('journal');
   const hasRows = () => existsSync(journal) && JSON.parse(readFileSync(journal, 'utf8')).rows > 0;
   while (child.exitCode === null && !hasRows()) await new Promise((go) => setTimeout(go, 5));
   child.kill('SIGINT');
-  const { exitCode, stderr } = await ended;
+  const { exitCode, stderr } = await child.ended;
   expect(exitCode).toBe(130);
   expect(stderr).toMatch(/^vault: the import was interrupted: \d+ created, 0 already existed, 0 rejected$/m);
   expect(stderr).toMatch(/^hint: .*--resume journal/m);
@@ -89,10 +83,9 @@ it.runIf(POSIX)('an interrupted import prints what it created and how to continu
 
 it.runIf(POSIX)('the ready file contains the absolute path of a socket', async () => {
   const { place } = await vaultWithToken();
-  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--socket', 'v.sock']);
+  const daemon = await place.serve(['--file', 'v.db', '--socket', 'v.sock']);
   expect(path.isAbsolute(daemon.url.slice('unix:'.length))).toBe(true);
-  expect(await place.vault(['wait', '--ready-file', place.inside('ready.json')])).toMatchObject({ exitCode: 0 });
-  await daemon.stop();
+  expect(await place.vault('wait --ready-file ready.json')).toMatchObject({ exitCode: 0 });
 });
 
 it('--dev prints a readable line a request, or JSON, or nothing', async () => {
@@ -102,10 +95,9 @@ it('--dev prints a readable line a request, or JSON, or nothing', async () => {
     [['--log', 'json'], /^\{"time":.*"route":"\/tokens\/\{id\}","operation":"getToken","status":404,/m],
     [['--no-log'], /^vault: listening on \S+\nvault: stopping after SIGTERM\n$/],
   ] as const) {
-    const daemon = await startServe(place.cwd, ['--dev', ...words]);
-    const headers = { 'svc-api-key': String(daemon.ready['private_key']) };
-    const { status } = await fetch(`${daemon.url}/tokens/secret-id`, { headers });
-    expect(status).toBe(404);
+    const daemon = await place.serve(['--dev', ...words]);
+    const asked = await send(daemon.url, 'GET /tokens/secret-id', String(daemon.ready['private_key']));
+    expect(asked.status).toBe(404);
     await daemon.stop();
     expect(daemon.told()).toMatch(line);
     expect(daemon.told()).not.toContain('secret-id');
@@ -114,7 +106,7 @@ it('--dev prints a readable line a request, or JSON, or nothing', async () => {
 
 it('a daemon that stops leaves the ready file of another one, and removes its own', async () => {
   const { place } = await vaultWithToken();
-  const serve = () => startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+  const serve = () => place.serve(['--file', 'v.db']);
   const older = await serve();
   const newer = await serve();
   await older.stop();

@@ -53,18 +53,7 @@ async function serve(sockets: readonly (net.ListenOptions | undefined)[], words:
   const env = { LISTEN_FDS: fds ?? String(servers.length) };
   const child: ChildProcess = spawn(
     'sh',
-    [
-      '-c',
-      'LISTEN_PID=$$ exec "$@"',
-      'sh',
-      process.execPath,
-      VAULT_BIN,
-      'serve',
-      '--file',
-      'v.db',
-      '--no-log',
-      ...words,
-    ],
+    ['-c', 'LISTEN_PID=$$ exec "$@"', 'sh', process.execPath, VAULT_BIN, 'serve', '--file', 'v.db', ...words],
     { cwd: place.cwd, env: cleanEnvironment(env), stdio: ['ignore', 'ignore', 'pipe', ...servers.map(({ fd }) => fd)] },
   );
   await Promise.all(servers.map(({ leave }) => leave()));

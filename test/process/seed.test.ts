@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
 
 const SEED = `
@@ -45,8 +44,8 @@ describe('vault seed apply --seed', () => {
 
   it('over HTTP fails only for applications whose keys it cannot set', async () => {
     const { VAULT_API_KEY = '' } = await fresh('a');
-    const daemon = await startServe(place.cwd, ['--file', 'a.db', '--log', 'false']);
-    const env = { VAULT_URL: daemon.url, VAULT_API_KEY };
+    const { url } = await place.serve(['--file', 'a.db']);
+    const env = { VAULT_URL: url, VAULT_API_KEY };
     expect(await place.vault(words, env)).toMatchObject({
       exitCode: 2,
       stdout: '',
@@ -57,6 +56,5 @@ describe('vault seed apply --seed', () => {
     // --seed also determines the test data, which the second apply changes.
     const again = await place.vault('seed apply seed.yaml --seed 7', env);
     expect(again.stdout).toBe('{"seed":"default","created":0,"changed":2,"unchanged":3}\n');
-    await daemon.stop();
   });
 });

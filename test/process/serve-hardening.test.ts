@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { DEFAULT_TIMEOUTS } from '../../src/http/daemon-options.ts';
 import { type Served, startServe } from '../scripts/run-script.ts';
-import { makePlace } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const HOUR = 3_600_000;
 const SECRET = '4012888888881881';
@@ -33,19 +33,8 @@ beforeAll(async () => {
   key = String(daemon.ready['private_key']);
 });
 
-/** A token, or a problem. */
-interface Told {
-  readonly id: string;
-  readonly errors: Readonly<Record<string, readonly string[]>>;
-}
-
-async function post(path: string, body: string) {
-  const headers = { 'svc-api-key': key, 'content-type': 'application/json' };
-  const response = await fetch(daemon.url + path, { method: 'POST', headers, body });
-  const told: Told = JSON.parse(await response.text());
-  return { status: response.status, body: told };
-}
-const get = (path: string) => fetch(daemon.url + path, { headers: { 'svc-api-key': key } });
+const post = (body: string) => send(daemon.url, 'POST /tokens', key, body);
+const get = (path: string) => send(daemon.url, `GET ${path}`, key);
 
 const token = (more: string) => `{"type":"token","data":{"n":"${SECRET}"},${more}}`;
 
@@ -68,7 +57,7 @@ const REFUSED: readonly (readonly [body: string, member?: string])[] = [
 ];
 
 it.each(REFUSED.map(([sent, member]) => ({ sent, member })))('refuses $sent', async ({ sent, member }) => {
-  const { status, body } = await post('/tokens', sent);
+  const { status, body } = await post(sent);
   expect(status).toBe(400);
   if (member !== undefined) expect(Object.keys(body.errors)).toEqual([member]);
   expect(JSON.stringify(body)).not.toContain(SECRET);
@@ -76,8 +65,8 @@ it.each(REFUSED.map(([sent, member]) => ({ sent, member })))('refuses $sent', as
 
 it('returns members with the names of JavaScript and control characters unchanged', async () => {
   const data = '{"__proto__":{"admin":true},"constructor":1,"toString":"a\\u0000b\\u001b\\ud800"}';
-  const { body } = await post('/tokens', `{"type":"token","data":${data}}`);
-  expect(await (await get(`/tokens/${body.id}`)).text()).toContain(`"data":${data}`);
+  const { body } = await post(`{"type":"token","data":${data}}`);
+  expect((await get(`/tokens/${body.id}`)).text).toContain(`"data":${data}`);
 });
 
 it('has the documented timeouts for slow clients', () => {
@@ -88,15 +77,15 @@ it('has the documented timeouts for slow clients', () => {
 describe('the wall clock', () => {
   it('hides a token that has ended by it, and shows it again once a jump is undone', async () => {
     const ends = new Date(Date.now() + 2 * HOUR).toISOString();
-    const { status, body } = await post('/tokens', token(`"expires_at":"${ends}"`));
-    const { body: lasting } = await post('/tokens', token('"metadata":{"a":"lasting"}'));
+    const { status, body } = await post(token(`"expires_at":"${ends}"`));
+    const { body: lasting } = await post(token('"metadata":{"a":"lasting"}'));
     const statusOf = async (id: string) => (await get(`/tokens/${id}`)).status;
     expect([status, await statusOf(body.id)]).toEqual([201, 200]);
     shiftClock(2 * HOUR - 60_000);
     expect(await statusOf(body.id)).toBe(200);
     shiftClock(2 * HOUR);
     expect(await statusOf(body.id)).toBe(404);
-    const listed = await (await get('/tokens?size=100')).text();
+    const { text: listed } = await get('/tokens?size=100');
     expect([listed.includes(body.id), listed.includes(lasting.id)]).toEqual([false, true]);
     for (const back of [0, -24 * HOUR]) {
       shiftClock(back);

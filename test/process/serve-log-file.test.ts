@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startServe } from '../scripts/run-script.ts';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 /** Windows has no SIGUSR2. */
@@ -18,18 +17,12 @@ beforeAll(async () => {
   management = await place.init('v');
 });
 
-async function serve(more: readonly string[] = [], log = 'log') {
+async function serve(log = 'log') {
   rmSync(place.inside('log'), { recursive: true, force: true });
-  const served = await startServe(place.cwd, ['--file', 'v.db', '--log-file', log, ...more]);
-  let stopped: Promise<number> | undefined;
-  const stop = () => {
-    stopped ??= served.stop();
-    return stopped;
-  };
-  onTestFinished(async () => void (await stop()));
+  const served = await place.serve(['--file', 'v.db', '--log-file', log]);
   const lines = () => served.told().split('\n').slice(1, -1);
   return {
-    stop,
+    ...served,
     lines,
     pid: Number(served.ready['pid']),
     /** Sends requests on connections of their own. */
@@ -154,7 +147,7 @@ describe.runIf(posix)('--log-file', () => {
   });
 
   it.runIf(process.platform === 'linux')('reports lost lines once, and continues', async () => {
-    const { ask, lines, stop } = await serve([], '/dev/full');
+    const { ask, lines, stop } = await serve('/dev/full');
     await ask(3);
     expect(await stop()).toBe(0);
     expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost', STOPPING]);

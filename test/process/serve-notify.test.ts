@@ -1,29 +1,20 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startServe } from '../scripts/run-script.ts';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { makePlace } from './cli-fixture.ts';
 
 const place = makePlace();
 beforeAll(() => place.init('v'));
 
 /** Replaces systemd-notify: records its argument and the names of its variables. */
-const NOTIFY = `#!/bin/sh
-echo "$1 $NOTIFY_SOCKET $(env | grep -c VAULT_)" >> told
-exit $(cat code)
-`;
+const NOTIFY = 'echo "$1 $NOTIFY_SOCKET $(env | grep -c VAULT_)" >> told; exit $(cat code)';
 
 describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
-  beforeAll(() => {
-    writeFileSync(place.inside('systemd-notify'), NOTIFY);
-    chmodSync(place.inside('systemd-notify'), 0o755);
-  });
+  beforeAll(() => place.program('systemd-notify', NOTIFY));
 
-  async function serve(env: Readonly<Record<string, string>>) {
+  function serve(env: Readonly<Record<string, string>>) {
     writeFileSync(place.inside('told'), '');
-    const served = await startServe(place.cwd, ['--file', 'v.db', '--no-log'], { env: { VAULT_AUDIT: 'all', ...env } });
-    onTestFinished(() => void served.child.kill('SIGKILL'));
-    return served;
+    return place.serve(['--file', 'v.db', '--no-log'], { env: { VAULT_AUDIT: 'all', ...env } });
   }
   const heard = () => readFileSync(place.inside('told'), 'utf8');
   const withNotify = `${place.cwd}${path.delimiter}${process.env['PATH']}`;

@@ -23,11 +23,7 @@ process.on('SIGUSR2', () => {
 const place = makePlace();
 let writerKey = '';
 beforeAll(async () => {
-  const managementKey = await place.init('v');
-  const rule = 'description=all priority=1 container=/ transform=reveal permissions=token:create,token:read';
-  const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', rule, '--field', 'key'];
-  const made = await place.vault(words, { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' });
-  writerKey = made.stdout.trim();
+  writerKey = await place.application('v', await place.init('v'), 'token:create,token:read');
   writeFileSync(place.inside('bugs.cjs'), BUGS);
 });
 

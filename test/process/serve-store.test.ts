@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { parseStore } from '../../src/vault/location.ts';
 import { initStore, type TestStore } from '../postgres/init-store.ts';
 import { openTestClient } from '../postgres/write-queue-fixture.ts';
-import { type Served, startServe } from '../scripts/run-script.ts';
-import { makePlace } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const place = makePlace();
 let store: TestStore;
@@ -21,28 +20,8 @@ beforeAll(async () => {
 
 const opening = () => ({ VAULT_STORE: store.url, VAULT_KEY_FILE: 'v.db.key' });
 
-const started: Served[] = [];
-afterEach(() => {
-  for (const { child } of started.splice(0)) child.kill('SIGKILL');
-});
-
 let count = 0;
-async function serve(...more: readonly string[]): Promise<Served> {
-  count += 1;
-  const served = await startServe(place.cwd, more, { env: opening(), readyName: `ready-${count}.json` });
-  started.push(served);
-  return served;
-}
-
-async function ask({ url }: Served, path: string, apiKey: string, body?: object | 'none') {
-  const response = await fetch(url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { 'svc-api-key': apiKey, ...(typeof body === 'object' && { 'content-type': 'application/json' }) },
-    ...(typeof body === 'object' && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
-}
+const serve = (...more: readonly string[]) => place.serve(more, { env: opening(), readyName: `ready-${++count}.json` });
 
 it('a key that one daemon deleted, or that has expired, fails on the next request to any', {
   timeout: 60_000,
@@ -50,21 +29,17 @@ it('a key that one daemon deleted, or that has expired, fails on the next reques
   const [a, b] = await Promise.all([serve(), serve()]);
   const keys = `/applications/${keyId}/keys`;
   const statuses = async (apiKey: string) =>
-    (await Promise.all([a, b].map((daemon) => ask(daemon, '/tokens', apiKey)))).map(({ status }) => status);
+    (await Promise.all([a, b].map(({ url }) => send(url, 'GET /tokens', apiKey)))).map(({ status }) => status);
   for (let n = 0; n < 3; n += 1) {
-    const { body: added } = await ask(a, keys, store.key, 'none');
+    const { body: added } = await send(a.url, `POST ${keys}`, store.key);
     expect(await statuses(added.key)).toEqual([200, 200]);
-    const deleted = await fetch(`${a.url}${keys}/${added.id}`, {
-      method: 'DELETE',
-      headers: { 'svc-api-key': store.key },
-    });
-    expect(deleted.status).toBe(204);
-    expect(await ask(b, '/tokens', added.key)).toMatchObject({ status: 401 });
+    expect(await send(a.url, `DELETE ${keys}/${added.id}`, store.key)).toMatchObject({ status: 204 });
+    expect(await send(b.url, 'GET /tokens', added.key)).toMatchObject({ status: 401 });
     expect(await statuses(added.key)).toEqual([401, 401]);
-    expect(await ask(b, '/tokens', key)).toMatchObject({ status: 200 });
+    expect(await send(b.url, 'GET /tokens', key)).toMatchObject({ status: 200 });
   }
   const expires_at = new Date(Date.now() + 2_000).toISOString();
-  const { body: brief } = await ask(a, keys, store.key, { expires_at });
+  const { body: brief } = await send(a.url, `POST ${keys}`, store.key, { expires_at });
   expect(await statuses(brief.key)).toEqual([200, 200]);
   await sleep(Date.parse(expires_at) - Date.now() + 50);
   expect(await statuses(brief.key)).toEqual([401, 401]);
@@ -72,7 +47,7 @@ it('a key that one daemon deleted, or that has expired, fails on the next reques
 
 it('shows metrics without the sizes of a file', { timeout: 60_000 }, async () => {
   const daemon = await serve('--metrics', '127.0.0.1:0');
-  expect((await ask(daemon, '/tokens', key, { type: 'token', data: 'measured' })).status).toBe(201);
+  expect((await send(daemon.url, 'POST /tokens', key, { type: 'token', data: 'measured' })).status).toBe(201);
   const text = await (await fetch(String(daemon.ready['metrics']))).text();
   expect(text).toMatch(/^vault_commit_writes_count [1-9]/m);
   expect(text).toMatch(/^vault_tokens\{type="token"\} [1-9]/m);

@@ -57,6 +57,7 @@ describe('a child vault without `stop` leaves no process and no file', () => {
     ['SIGKILL', WAIT, false],
     ['a natural end', '', false],
     ['process.exit', 'process.exit(1);', false],
+    ['process.exit, beside a vault in the process', 'await startVault(); process.exit(1);', false],
     ['an uncaught error', 'throw new Error();', false],
     ['a failed thread', 'throw new Error();', true],
   ])('after %s', { timeout: 60_000 }, async (how, after, inThread) => {

@@ -35,18 +35,6 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
     expect(name).toBe('web');
   });
 
-  it('is the same for the same seed', { timeout: 60_000 }, async () => {
-    const facts = async (options: StartOptions) => {
-      await using vault = await startVault({ mode, ...options });
-      return { keys: vault.keys, ids: vault.ids };
-    };
-    const first = await facts({ seed: 7, seedFile: seedFile() });
-    expect(await facts({ seed: 7, seedFile: seedFile() })).toEqual(first);
-    const bare = await facts({ seed: 7 });
-    expect(bare).toEqual({ keys: first.keys, ids: { apps: {}, tokens: {} } });
-    expect((await facts({ seed: 8 })).keys).not.toEqual(first.keys);
-  });
-
   it('reports all errors of a seed file', { timeout: 60_000 }, async () => {
     const wrong = place.inside('wrong.yaml');
     await expect(startVault({ mode, seedFile: wrong })).rejects.toThrow(
@@ -61,6 +49,19 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
 });
 
 describe('startVault', () => {
+  it('is the same for the same seed, in both modes', { timeout: 60_000 }, async () => {
+    const facts = async (options: StartOptions) => {
+      await using vault = await startVault(options);
+      return { keys: vault.keys, ids: vault.ids };
+    };
+    const first = await facts({ mode: 'child', seed: 7, seedFile: seedFile() });
+    expect(await facts({ mode: 'in-process', seed: 7, seedFile: seedFile() })).toEqual(first);
+    for (const mode of ['in-process', 'child'] as const) {
+      expect(await facts({ mode, seed: 7 })).toEqual({ keys: first.keys, ids: { apps: {}, tokens: {} } });
+    }
+    expect((await facts({ seed: 8 })).keys).not.toEqual(first.keys);
+  });
+
   it.each([
     [{ seedfile: 'x' }, 'startVault has no option seedfile; did you mean seedFile?'],
     [{ port: 1 }, 'startVault has no option port; known options: mode, headerPrefix, seedFile, seed, keepAlive'],

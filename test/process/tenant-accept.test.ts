@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keepRows, putBack } from '../checks/put-back.ts';
-import { makePlace, type Place, startOnTerminal } from './cli-fixture.ts';
+import { HAS_TERMINALS, makePlace, type Place } from './cli-fixture.ts';
 
 let place: Place;
 let env: Readonly<Record<string, string>>;
@@ -52,11 +52,9 @@ describe('vault tenant accept', () => {
     await expectAccepted();
   });
 
-  it('asks on a terminal', async () => {
-    const options = { cwd: place.cwd, env: { ...env, VAULT_CONFIG_DIR: place.inside('config') } };
-    const ask = (answer: string) => startOnTerminal('tenant accept', options, [['Continue?', answer]]);
+  it.runIf(HAS_TERMINALS)('asks on a terminal', async () => {
+    const ask = (answer: string) => place.onTerminal('tenant accept', [['Continue?', answer]], env);
     const refused = await ask('\r');
-    if (refused === undefined) return;
     expect(refused).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
     expect(refused.stdout).toMatch(/the tenant default \([\da-f]{8}-/);
     expect(await ask('y\r')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(FINDING) });

@@ -1,28 +1,21 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { initVault, runVault } from '../scripts/run-script.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { makePlace } from './cli-fixture.ts';
 
 const MIB = 1024 * 1024;
-const RULE = 'container=/ transform=reveal permissions=token:create,token:read';
 
 /** Writes the peak memory of a process in bytes when it exits. */
 const PROBE = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync(process.env.NEEDED, String(process.resourceUsage().maxRSS * 1024)));
 `;
 
-let cwd = '';
+const { inside, init, application, process: run } = makePlace();
 let key = '';
-const inside = (name: string) => path.join(cwd, name);
 
-beforeEach(async () => {
-  cwd = temporaryFolder(onTestFinished);
+beforeAll(async () => {
   writeFileSync(inside('probe.mjs'), PROBE);
-  const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--rule', RULE, '--field', 'key'];
-  const env = { VAULT_FILE: 'empty.db', VAULT_API_KEY: (await initVault(cwd, 'empty')).key };
-  key = (await runVault(words, { cwd, env })).stdout.trim();
+  key = await application('empty', await init('empty'), 'token:create,token:read');
 });
 
 /** Returns the peak memory of an import of this many rows, and of their export. */
@@ -32,19 +25,19 @@ async function needs(rows: number) {
   const line = (n: number) =>
     `{"id":"row-${n}","type":"token","data":"${'x'.repeat(60)}","mask":"{{ data | last4 }}"}\n`;
   writeFileSync(inside('rows.ndjson'), Array.from({ length: rows }, (_, n) => line(n)).join(''));
-  const run = async (words: readonly string[]) => {
+  const measure = async (line: string) => {
     const env = {
       VAULT_FILE: file,
       VAULT_API_KEY: key,
       NODE_OPTIONS: `--import ${pathToFileURL(inside('probe.mjs')).href}`,
       NEEDED: inside('needed'),
     };
-    expect(await runVault(words, { cwd, env })).toMatchObject({ exitCode: 0 });
+    expect(await run(line, env)).toMatchObject({ exitCode: 0 });
     return Number(readFileSync(inside('needed'), 'utf8'));
   };
   return {
-    imported: await run(['import', 'rows.ndjson']),
-    exported: await run(['export', '--plaintext', '--out', `${rows}.out`]),
+    imported: await measure('import rows.ndjson'),
+    exported: await measure(`export --plaintext --out ${rows}.out`),
   };
 }
 

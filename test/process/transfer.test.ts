@@ -73,7 +73,6 @@ it.runIf(isThere('script') && isThere('age'))(
     });
     expect(readFileSync(inside('opened'))).toEqual(readFileSync(inside('plain')));
     await type('-p -o theirs.pass plain', 'age', 'Enter passphrase', 'Confirm passphrase');
-    await type('import theirs.pass', undefined, 'Passphrase of the export');
     // A byte order mark before the passphrase is ignored.
     writeFileSync(inside('phrase'), `\ufeff${typed}\r\n`, { mode: 0o600 });
     await importAgain('import theirs.pass --age-passphrase-file phrase');

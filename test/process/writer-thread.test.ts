@@ -8,7 +8,7 @@ import { copyProduct } from '../checks/patched-product.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { startServe, VAULT } from '../scripts/run-script.ts';
 import { openStore, temporaryVault } from '../unit/store-sqlite-fixture.ts';
-import { makePlace } from './cli-fixture.ts';
+import { makePlace, send } from './cli-fixture.ts';
 
 const SECRET = '4012888888881881';
 const FILE = { VAULT_FILE: 'v.db' };
@@ -33,17 +33,7 @@ async function serve(bin = VAULT) {
   const cwd = place.inside(`served-${count}`);
   mkdirSync(cwd);
   const daemon = await startServe(cwd, ['--file', place.inside('v.db')], { bin });
-  const ask = async (line: string, body?: object, apiKey = key) => {
-    const [method = '', where = ''] = line.split(' ');
-    const mediaType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const response = await fetch(`${daemon.url}${where}`, {
-      method,
-      headers: { 'svc-api-key': apiKey, ...(body && { 'content-type': mediaType }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
-  };
+  const ask = (line: string, body?: object, apiKey = key) => send(daemon.url, line, apiKey, body);
   /** Creates enough tokens at a time to start the thread. */
   const createMany = (many: number) =>
     Promise.all(Array.from({ length: many }, () => ask('POST /tokens', { type: 'token', data: SECRET })));

@@ -3,9 +3,9 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { Command } from 'commander';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
-import { main } from '../../src/cli/main.ts';
+import { runMain } from '../unit/run-main.ts';
 import { makePlace } from './cli-fixture.ts';
 import { MORE_WORDS } from './command-words.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
@@ -64,27 +64,14 @@ beforeAll(async () => {
   urls.set('no-tls', `https://127.0.0.1:${page}`);
   urls.set('no-host', 'http://no-such-host.invalid');
 });
-afterEach(() => vi.restoreAllMocks());
 afterAll(() => {
   vi.unstubAllEnvs();
   for (const server of servers) server.close();
 });
 
 async function run(words: readonly string[]) {
-  let [stdout, stderr] = ['', ''];
-  const writer =
-    (add: (text: string) => void) =>
-    (text: unknown, ...rest: readonly unknown[]) => {
-      add(String(text));
-      const done = rest.at(-1);
-      if (typeof done === 'function') done();
-      return true;
-    };
-  vi.spyOn(process.stdout, 'write').mockImplementation(writer((text) => (stdout += text)));
-  vi.spyOn(process.stderr, 'write').mockImplementation(writer((text) => (stderr += text)));
-  const exitCode = await main(words.map((word) => word.replace('<folder>', place.cwd)));
-  vi.restoreAllMocks();
-  return { exitCode, stdout, stderr: stderr.replaceAll(place.cwd, '<folder>') };
+  const ran = await runMain(...words.map((word) => word.replace('<folder>', place.cwd)));
+  return { ...ran, stderr: ran.stderr.replaceAll(place.cwd, '<folder>') };
 }
 
 /** Returns the flags that a command defines. */
@@ -120,22 +107,12 @@ describe('a file that is not a vault', () => {
   ])('%s', { timeout: 60_000 }, async (name, exitCode, said) => {
     const ran = await runAll('--file', `<folder>/${name}`);
     expect(Object.keys(ran).length).toBeGreaterThan(20);
-    for (const [words, { exitCode: own, stdout, stderr }] of Object.entries(ran)) {
-      expect({ words, own, stdout, stderr }).toEqual({
-        words,
-        own: exitCode,
-        stdout: '',
-        stderr: expect.stringMatching(said),
-      });
-    }
+    const refused = { exitCode, stdout: '', stderr: expect.stringMatching(said) };
+    for (const [words, result] of Object.entries(ran)) expect([words, result]).toEqual([words, refused]);
     // A missing file is left out, because `exec` would create it.
     if (name !== 'none.db') {
       // A missing key is reported only for a vault.
-      expect(await run(['keys', 'list', '--file', `<folder>/${name}`])).toEqual({
-        exitCode,
-        stdout: '',
-        stderr: expect.stringMatching(said),
-      });
+      expect(await run(['keys', 'list', '--file', `<folder>/${name}`])).toEqual(refused);
       expect(await run(['exec', '--file', `<folder>/${name}`, '--', 'x'])).toEqual({
         exitCode: 2,
         stdout: '',
@@ -149,21 +126,9 @@ describe('a URL without a vault', () => {
   it.each([
     ['nobody', /cannot reach .*: ECONNREFUSED\nhint: start the daemon/, /nobody answers/],
     ['ssh', /HPE_\w+\nhint: check --url \(VAULT_URL\): the server at this address does not speak HTTP/, /HPE_/],
-    [
-      'page',
-      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
-      /another program answers/,
-    ],
-    [
-      'json',
-      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
-      /another program answers/,
-    ],
-    [
-      'proxy',
-      /is not a vault \(status 426\)\nhint: check --url \(VAULT_URL\): another program listens at this address/,
-      /it answers 426/,
-    ],
+    ['page', /is not a vault.*\nhint: check --url \(VAULT_URL\): another program/, /another program answers/],
+    ['json', /is not a vault.*\nhint: check --url \(VAULT_URL\): another program/, /another program answers/],
+    ['proxy', /is not a vault \(status 426\)\nhint: check --url \(VAULT_URL\): another program/, /it answers 426/],
     [
       'certificate',
       /SELF_SIGNED\w+\nhint: to trust the certificate, name a PEM file with it: --ca-file \(VAULT_CA_FILE\)/,
@@ -182,14 +147,9 @@ describe('a URL without a vault', () => {
   ])('%s', { timeout: 60_000 }, async (name, said, seen) => {
     const ran = await runAll('--url', urls.get(name) ?? '');
     expect(Object.keys(ran).length).toBeGreaterThan(10);
-    for (const [words, { exitCode, stdout, stderr }] of Object.entries(ran)) {
-      const expected = words === 'wait' ? seen : said;
-      expect({ words, exitCode, stdout, stderr }).toEqual({
-        words,
-        exitCode: 8,
-        stdout: '',
-        stderr: expect.stringMatching(expected),
-      });
+    for (const [words, result] of Object.entries(ran)) {
+      const stderr = expect.stringMatching(words === 'wait' ? seen : said);
+      expect([words, result]).toEqual([words, { exitCode: 8, stdout: '', stderr }]);
     }
   });
 });

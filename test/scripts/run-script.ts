@@ -109,7 +109,7 @@ export interface Served {
   told(): string;
 }
 
-interface ServeOptions {
+export interface ServeOptions {
   /** The `dist/vault.cjs` of another version. */
   readonly bin?: string;
   readonly env?: Readonly<Record<string, string>>;

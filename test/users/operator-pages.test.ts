@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { makePlace, startOnTerminal, VAULT_BIN } from '../process/cli-fixture.ts';
+import { HAS_TERMINALS, makePlace, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
 import { blocksOf, machine, POSIX, pageOf, shell } from './page-fixture.ts';
 
@@ -211,8 +211,8 @@ it('writes a backup to a pipe, and refuses a terminal', { timeout: 60_000 }, asy
   writeFileSync(place.inside('vault.db'), Buffer.concat(pieces).subarray(0, -4096), { mode: 0o600 });
   const damaged = await place.vault('backup -', { VAULT_FILE: 'vault.db' });
   expect(damaged).toMatchObject({ exitCode: 9, stdout: '' });
-  const onTerminal = await startOnTerminal('backup - --file copy.db --key-file vault.db.key', { cwd: place.cwd });
-  if (onTerminal === undefined) return;
+  if (!HAS_TERMINALS) return;
+  const onTerminal = await place.onTerminal('backup - --file copy.db --key-file vault.db.key');
   expect(onTerminal).toMatchObject({ exitCode: 2 });
   expect(onTerminal.stdout).toContain('a backup cannot be printed on a terminal');
 });

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
-import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
+import { type Ended, endOf, makePlace, type Place, RUN_VAULT } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 
 export const POSIX = process.platform !== 'win32';
@@ -36,15 +36,10 @@ export async function machine() {
   writeFileSync(place.inside('rows'), rows.join(''));
   expect(await place.vault('import rows', env)).toMatchObject({ exitCode: 0 });
   for (const name of ['bin', 'tmp', 'backups', 'host']) mkdirSync(place.inside(name));
-  const programs = {
-    vault: `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`,
-    ssh: '#!/bin/sh\ncd host && exec sh -c "$2"\n',
-    'restore-drill.sh': blocksOf('backup.md', 'Restore drill', 'sh')[0] ?? '',
-  };
-  for (const [name, text] of Object.entries(programs)) {
-    writeFileSync(place.inside(`bin/${name}`), text);
-    chmodSync(place.inside(`bin/${name}`), 0o755);
-  }
+  place.program('bin/vault', RUN_VAULT);
+  place.program('bin/ssh', 'cd host && exec sh -c "$2"');
+  const [drill = ''] = blocksOf('backup.md', 'Restore drill', 'sh');
+  writeFileSync(place.inside('bin/restore-drill.sh'), drill, { mode: 0o755 });
   return { place, env };
 }
 

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Ended, endOf, isThere, makePlace, VAULT_BIN } from '../process/cli-fixture.ts';
+import { type Ended, endOf, isThere, makePlace, RUN_VAULT, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -20,11 +20,8 @@ beforeAll(() => {
   ] as const) {
     symlinkSync(target, place.inside(`node_modules/${name}`), 'junction');
   }
-  const text = posix
-    ? `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`
-    : `@"${process.execPath}" "${VAULT_BIN}" %*\r\n`;
-  writeFileSync(place.inside(posix ? 'bin/vault' : 'bin/vault.cmd'), text);
-  if (posix) chmodSync(place.inside('bin/vault'), 0o755);
+  if (posix) place.program('bin/vault', RUN_VAULT);
+  else writeFileSync(place.inside('bin/vault.cmd'), `@"${process.execPath}" "${VAULT_BIN}" %*\r\n`);
 });
 
 /** Copies a recipe into the project. `spoil` changes its text. */
