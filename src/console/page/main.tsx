@@ -1,7 +1,8 @@
+import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { startKeys } from './keys.ts';
 import { startRouter } from './route.ts';
-import { openSession, untilKnown } from './session.ts';
+import { openSession, session } from './session.ts';
 import { Shell } from './shell.tsx';
 import { startTheme } from './theme.tsx';
 
@@ -9,8 +10,8 @@ startTheme();
 startRouter();
 startKeys();
 void openSession();
-// Keep the empty shell of index.html until the page knows whether it is open.
-await untilKnown();
 const root = document.getElementById('console');
-root?.replaceChildren();
-if (root !== null) render(<Shell />, root);
+effect(() => {
+  // Keep the empty shell of index.html until the page knows whether it is open.
+  if (session.value.kind !== 'opening' && root !== null) render(<Shell />, root);
+});
