@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,9 +10,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { freePort } from '../free-port.ts';
 import { createDatabase } from '../postgres/create-database.ts';
-import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
+import { type Ended, endOf, makePlace, type Place } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { blocksOf, pageOf } from './page-fixture.ts';
+import { blocksOf, pageOf, RUN_VAULT, writePrograms } from './page-fixture.ts';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url)), 'utf8');
 
@@ -59,12 +59,7 @@ const podOf = (kind: string): Pod =>
 /** A folder for the container's /var/lib/vault and its secrets, with programs on its PATH. */
 function machine(programs: Readonly<Record<string, string>> = {}): Place {
   const place = makePlace(onTestFinished);
-  mkdirSync(place.inside('bin'));
-  const vault = `exec '${process.execPath}' '${VAULT_BIN}' "$@"`;
-  for (const [name, text] of Object.entries({ vault, tini: 'shift && exec "$@"', ...programs })) {
-    writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);
-    chmodSync(place.inside(`bin/${name}`), 0o755);
-  }
+  writePrograms(place, 'bin', { vault: RUN_VAULT, tini: 'shift && exec "$@"', ...programs });
   return place;
 }
 

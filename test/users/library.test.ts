@@ -186,14 +186,6 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
   });
   afterAll(() => vault.stop());
 
-  it('has a private and a management client', async () => {
-    const made = await vault.client.createToken({ body: { type: 'token', data: { a: [1, 'x'] } } });
-    expect(made.data).toBeUndefined();
-    expect((await vault.client.getToken({ params: { id: made.id } })).data).toEqual({ a: [1, 'x'] });
-    await expect(vault.management.listTokens()).rejects.toMatchObject({ code: 'permission_missing', status: 403 });
-    expect((await vault.management.getTenant()).id).toBe(vault.keys.tenant_id);
-  });
-
   it('resets to its first state', async () => {
     const { client, management } = vault;
     await client.createToken({ body: { id: 'one', type: 'token', data: 1 } });

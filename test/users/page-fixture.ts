@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
@@ -24,6 +24,18 @@ export function blocksOf(name: string, heading: string | undefined, language: st
   );
 }
 
+/** The text of a program that runs the built `vault`. */
+export const RUN_VAULT = `exec '${process.execPath}' '${VAULT_BIN}' "$@"`;
+
+/** Writes shell scripts into a folder of a place: their texts, by name. */
+export function writePrograms(place: Place, folder: string, programs: Readonly<Record<string, string>>): void {
+  mkdirSync(place.inside(folder), { recursive: true });
+  for (const [name, text] of Object.entries(programs)) {
+    const whole = text.startsWith('#!') ? text : `#!/bin/sh\n${text}\n`;
+    writeFileSync(place.inside(`${folder}/${name}`), whole, { mode: 0o755 });
+  }
+}
+
 /** Creates a vault with 30 tokens, and programs as the page names them. `ssh HOST COMMAND` runs the command here. */
 export async function machine() {
   const place = makePlace(onTestFinished);
@@ -35,16 +47,12 @@ export async function machine() {
   );
   writeFileSync(place.inside('rows'), rows.join(''));
   expect(await place.vault('import rows', env)).toMatchObject({ exitCode: 0 });
-  for (const name of ['bin', 'tmp', 'backups', 'host']) mkdirSync(place.inside(name));
-  const programs = {
-    vault: `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`,
-    ssh: '#!/bin/sh\ncd host && exec sh -c "$2"\n',
+  for (const name of ['tmp', 'backups', 'host']) mkdirSync(place.inside(name));
+  writePrograms(place, 'bin', {
+    vault: RUN_VAULT,
+    ssh: 'cd host && exec sh -c "$2"',
     'restore-drill.sh': blocksOf('backup.md', 'Restore drill', 'sh')[0] ?? '',
-  };
-  for (const [name, text] of Object.entries(programs)) {
-    writeFileSync(place.inside(`bin/${name}`), text);
-    chmodSync(place.inside(`bin/${name}`), 0o755);
-  }
+  });
   return { place, env };
 }
 

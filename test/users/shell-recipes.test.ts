@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { type Ended, endOf, makePlace, VAULT_BIN } from '../process/cli-fixture.ts';
+import { type Ended, endOf, makePlace } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
+import { POSIX, pageOf, RUN_VAULT, writePrograms } from './page-fixture.ts';
 
 const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
-const posix = process.platform !== 'win32';
 
 const place = makePlace();
 /** The folder with the commands of devDependencies. */
@@ -19,17 +19,12 @@ const pathOf = (...names: readonly string[]) =>
   [...names.map((name) => place.inside(name)), process.env['PATH'] ?? ''].join(path.delimiter);
 
 beforeAll(() => {
-  for (const name of ['bin', 'tmp', LOCAL_BIN]) mkdirSync(place.inside(name), { recursive: true });
-  for (const name of ['vault', 'token-vault'])
-    program(`${LOCAL_BIN}/${name}`, `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
+  mkdirSync(place.inside('tmp'));
+  writePrograms(place, LOCAL_BIN, { vault: RUN_VAULT, 'token-vault': RUN_VAULT });
   // Replaces the tests of a project.
-  program('bin/npm', '[ "$1" = ci ] || npx token-vault tokens create --type token --text "$*" --id tested -q');
+  const npm = '[ "$1" = ci ] || npx token-vault tokens create --type token --text "$*" --id tested -q';
+  writePrograms(place, 'bin', { npm });
 });
-
-function program(name: string, text: string): void {
-  writeFileSync(place.inside(name), `#!/bin/sh\n${text}\n`);
-  chmodSync(place.inside(name), 0o755);
-}
 
 /** Runs a shell script as a user or a CI runner would. */
 function shell(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
@@ -67,14 +62,17 @@ describe('recipes', () => {
     ]);
   });
 
-  it('docs/seeds.md contains seed.yaml unchanged', () => {
-    const readme = readFileSync(fileURLToPath(new URL('../../docs/seeds.md', import.meta.url)), 'utf8');
-    const [, ...lines] = readFileSync(`${RECIPES}seed.yaml`, 'utf8').split('\n');
-    expect(readme).toContain(`\n\`\`\`yaml\n${lines.join('\n')}\`\`\`\n`);
+  it.each([
+    ['seeds.md', 'seed.yaml', 1],
+    ['backup.md', 'restore-drill.sh', 0],
+  ])('docs/%s contains %s unchanged', (page, name, from) => {
+    const text = readFileSync(`${RECIPES}${name}`, 'utf8').split('\n').slice(from).join('\n');
+    expect(pageOf(page)).toContain(`\n\`\`\`${name.replace(/.*\./, '')}\n${text}\`\`\`\n`);
   });
+});
 
+describe.runIf(POSIX)('a recipe', () => {
   it('with-a-daemon.sh runs a command on a seeded vault, ends with its exit code and leaves nothing', async () => {
-    if (!posix) return;
     const ran = await recipe('with-a-daemon.sh', [
       'sh',
       '-c',
@@ -86,7 +84,6 @@ describe('recipes', () => {
   });
 
   it('seeded.sh runs a command on the data of seed.yaml, with the same ids and keys in every run', async () => {
-    if (!posix) return;
     const command =
       'VAULT_API_KEY=$APP_SUPPORT_KEY vault tokens get "$TOKEN_VISA" --field data.number; echo "$APP_WEB_ID"; exit 7';
     const ran = await recipe('seeded.sh', ['sh', '-c', command]);
@@ -103,18 +100,15 @@ describe('recipes', () => {
   });
 
   it('without-a-daemon.sh masks', async () => {
-    if (!posix) return;
     expect(await recipe('without-a-daemon.sh')).toMatchObject({ exitCode: 0, stdout: 'XXX-XX-6789\n', stderr: '' });
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
   it('time-and-faults.sh sees a token expire and a third try succeed', { timeout: 60_000 }, async () => {
-    if (!posix) return;
     expect(await recipe('time-and-faults.sh')).toMatchObject({ exitCode: 0, stdout: '1\n3\n' });
   });
 
   it('back-to-a-snapshot.sh gives each test the same tokens', async () => {
-    if (!posix) return;
     writeFileSync(place.inside('seed.ndjson'), '{"id":"card-1","type":"token","data":"as seeded"}\n');
     const ran = await recipe('back-to-a-snapshot.sh', [
       'seed.ndjson',
@@ -126,7 +120,6 @@ describe('recipes', () => {
   });
 
   it('copy-between-vaults.sh copies what its key may read', async () => {
-    if (!posix) return;
     const keys: string[] = [];
     for (const name of ['from', 'to']) {
       const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: await place.init(name) };
@@ -148,7 +141,6 @@ describe('recipes', () => {
   });
 
   it('exit-codes.sh distinguishes failures', async () => {
-    if (!posix) return;
     const env = { VAULT_FILE: 'e.db', VAULT_API_KEY: await place.init('e') };
     const made = await place.vault('apps create --name p --type private --permission token:read --field key', env);
     const reader = { ...env, VAULT_API_KEY: made.stdout.trim() };
@@ -163,16 +155,9 @@ describe('recipes', () => {
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
-  it('docs/backup.md contains restore-drill.sh unchanged', () => {
-    const page = readFileSync(fileURLToPath(new URL('../../docs/backup.md', import.meta.url)), 'utf8');
-    const recipe = readFileSync(`${RECIPES}restore-drill.sh`, 'utf8');
-    expect(page).toContain(`\n\`\`\`sh\n${recipe}\`\`\`\n`);
-  });
-
   it('restore-drill.sh restores the newest backup, and fails for a wrong key, damage and an old backup', {
     timeout: 60_000,
   }, async () => {
-    if (!posix) return;
     const env = { VAULT_FILE: 'drill.db', VAULT_API_KEY: await place.init('drill') };
     // In the shell of an administrator.
     const shellOf = { ...env, VAULT_KEY_COMMAND: 'false', VAULT_STORE: 'postgres://nobody@db.test/none' };
@@ -199,7 +184,6 @@ describe('recipes', () => {
     const steps: readonly { readonly run?: string }[] = job.jobs.tests.steps;
     const runs = steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
     expect(runs).toHaveLength(4);
-    if (!posix) return;
     const said: string[] = [];
     for (const [at, run] of runs.entries()) {
       writeFileSync(place.inside(`step-${at}.sh`), run);
