@@ -1,8 +1,7 @@
-import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { startKeys } from './keys.ts';
 import { startRouter } from './route.ts';
-import { openSession, session } from './session.ts';
+import { openSession, untilKnown } from './session.ts';
 import { Shell } from './shell.tsx';
 import { startTheme } from './theme.tsx';
 
@@ -10,8 +9,8 @@ startTheme();
 startRouter();
 startKeys();
 void openSession();
+// Keep the empty shell of index.html until the page knows whether it is open.
+await untilKnown();
 const root = document.getElementById('console');
-effect(() => {
-  // Keep the empty shell of index.html until the page knows whether it is open.
-  if (session.value.kind !== 'opening' && root !== null) render(<Shell />, root);
-});
+root?.replaceChildren();
+if (root !== null) render(<Shell />, root);

@@ -176,6 +176,17 @@ export async function lock(): Promise<void> {
   await ended;
 }
 
+/** Resolves when the page knows whether it is open. */
+export function untilKnown(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = session.subscribe(({ kind }) => {
+      if (kind === 'opening') return;
+      resolve();
+      queueMicrotask(() => stop());
+    });
+  });
+}
+
 function close(reason: string): void {
   sessionStorage.removeItem(SECRET);
   endOutage();
