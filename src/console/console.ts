@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Client, Reply } from '../contract/call.ts';
+import type { Client } from '../contract/call.ts';
 import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { invalid, Problem, problemReply } from '../core/problem.ts';
@@ -23,9 +23,8 @@ import type { About } from './about.ts';
 import { loadAssets } from './assets.ts';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 import { foreignOrigin } from './guard.ts';
-import type { HolderCommands } from './holder-requests.ts';
 import { type ConsoleKey, createIdentities } from './identities.ts';
-import { createPageActions, type PageActions, type Sent } from './page-actions.ts';
+import { createPageActions, type HolderCommands, type PageActions, type Sent } from './page-actions.ts';
 import { type ConsoleSession, createSessions, type Opened, type SessionOptions } from './sessions.ts';
 
 /** The maximum size of a body in bytes, except for calls of the API. */
@@ -151,10 +150,6 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     };
   }
 
-  async function describe(session: ConsoleSession, request: IncomingMessage): Promise<Reply> {
-    return { status: 200, bodyText: JSON.stringify(await aboutOf(session, request)), traceId: traceIdOf(request) };
-  }
-
   /** Resolves to the description of a new session, or to undefined if the vault fails or is slow. */
   async function aboutSoon(session: ConsoleSession, request: IncomingMessage): Promise<object | undefined> {
     const late = new Promise<undefined>((resolve) => setTimeout(resolve, ABOUT_MS, undefined).unref());
@@ -193,7 +188,13 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   function callApi(session: ConsoleSession, request: IncomingMessage, response: ServerResponse): void {
     let listener = endpoints.get(session);
     if (listener === undefined) {
-      const own = { ...context, answer, cors: NO_CORS, keyHeader: AS_HEADER, idempotencyHeader: 'idempotency-key' };
+      const own = {
+        ...context,
+        answer,
+        cors: NO_CORS,
+        keyHeader: AS_HEADER,
+        idempotencyHeader: 'x-vault-idempotency-key',
+      };
       listener = createEndpoints(session.identities.client, own);
       endpoints.set(session, listener);
     }
@@ -201,7 +202,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     listener(request, response);
   }
 
-  const actionsAt = createPageActions({ describe, lock: sessions.lock, bodyOf, holder, traceIdOf });
+  const actionsAt = createPageActions({ aboutOf, lock: sessions.lock, bodyOf, holder, traceIdOf });
 
   function act(
     actions: PageActions,

@@ -2,14 +2,14 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Application, createClient } from '../../src/client/create-client.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
-import { fill, findBarriers, findFaults, heapOf, holdings, openConsole, rule, startBoth } from './fixture.ts';
+import { fill, findBarriers, findFaults, heapOf, holdings, rule, settle, startBoth } from './fixture.ts';
 
 // Design of the console, §6.4 and checks 20 and 24.
 
 let payments: Application;
 let receipts: Application;
 
-const { browser, vault } = await startBoth();
+const { vault, open: openScreen } = await startBoth();
 beforeAll(async () => {
   await fill(vault, 120);
   payments = await create('payments', [rule(1, '/pci/test/', 'redact'), rule(4, '/pci/', 'reveal')], {
@@ -39,11 +39,10 @@ const create = (name: string, rules: never[], more = {}) =>
 const named = async (name: string) =>
   (await vault.management.listApplications({ query: { size: 100 } })).data.find((each) => each.name === name);
 
-async function open(query: string, options = {}): Promise<Page> {
-  const { page } = await openConsole(browser, vault, options);
-  await page.goto(`${vault.url}/ui/applications?${query}`);
+async function open(query: string): Promise<Page> {
+  const { page } = await openScreen(`applications?${query}`);
   await page.waitForSelector('main h1');
-  await page.waitForLoadState('networkidle');
+  await settle(page);
   return page;
 }
 
@@ -134,7 +133,7 @@ describe('an application', () => {
     await page.fill('[name=rule-1-container]', 'pci');
     await page.waitForSelector('fieldset.rule .field-errors:has-text("container: is malformed")');
     await page.keyboard.press('Control+Enter');
-    await page.waitForTimeout(300);
+    await settle(page);
     expect(await page.locator('.field-errors:has-text("container: is malformed")').count()).toBe(1);
     expect(await named('refused')).toBeUndefined();
   });
@@ -146,7 +145,7 @@ describe('an application', () => {
     await page.keyboard.type('payment');
     expect(await page.isDisabled('dialog[open] button[type=submit]')).toBe(true);
     await page.keyboard.press('Enter');
-    await page.waitForTimeout(200);
+    await settle(page);
     expect(await named('payments')).toBeDefined();
     await page.keyboard.type('s');
     await page.keyboard.press('Enter');
@@ -166,9 +165,10 @@ describe('a new key', () => {
     const key = await page.waitForSelector('.new-key').then((place) => place.innerText());
     expect(await Promise.all([old, key].map(reads))).toEqual(['unauthenticated', 72]);
     await page.keyboard.press('Escape');
-    await page.waitForTimeout(1_000);
+    await settle(page);
     expect((await holdings(page)).includes(key)).toBe(true);
-    expect((await heapOf(page)).includes(key)).toBe(true);
+    // The control: the key is in memory while it is shown.
+    if (end === 'Lock') expect((await heapOf(page)).includes(key)).toBe(true);
     if (end === 'a reload') await page.reload();
     else if (end === 'Lock') await page.keyboard.press('Control+l');
     else await page.click('dialog[open] button.main');
@@ -194,7 +194,6 @@ it('lists the API keys of an application, adds one that works beside the others,
   expect(await findBarriers(page)).toEqual([]);
   expect(await Promise.all([first, second].map(reads))).toEqual([72, 72]);
   await page.click('[aria-label="Delete key 1"]');
-  expect(await findFaults(page)).toEqual([]);
   await page.keyboard.type('rotating');
   await page.keyboard.press('Enter');
   await page.waitForSelector('.api-keys li:has-text("Key 1")', { state: 'detached' });
@@ -206,10 +205,10 @@ it('has no accessibility violation on the screen and in its panes', async () => 
   const long = 'place'.repeat(40);
   const { id } = await create(`long ${long}`.slice(0, 160), [rule(1, '/', 'reveal'), rule(2, `/${long}/`, 'mask')]);
   const page = await open('');
-  for (const state of ['', `app=${id}`, `app=${id}&draft=edit`, 'draft=new']) {
+  for (const state of [`app=${id}`, `app=${id}&draft=edit`, 'draft=new']) {
     await page.goto(`${vault.url}/ui/applications?${state}`);
     await page.waitForSelector('main h1', { state: 'attached' });
-    await page.waitForLoadState('networkidle');
+    await settle(page);
     expect([state, ...(await findFaults(page))]).toEqual([state]);
   }
   const other = await create('odd', [rule(1, '/pci/', 'mask')]);

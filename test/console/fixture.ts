@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, onTestFinished, TestRunner } from 'vitest';
@@ -44,14 +45,15 @@ export async function startDev(args: readonly string[] = []): Promise<DevVault> 
   };
 }
 
-/** Starts a browser and `vault serve --dev` for all tests of a file. */
+/** Starts a browser and `vault serve --dev` for all tests of a file. `open` opens the console at an address below /ui/. */
 export async function startBoth(args: readonly string[] = []) {
   const [browser, vault] = await Promise.all([launch(), startDev(args)]);
   afterAll(async () => {
     await browser.close();
     await vault.end();
   });
-  return { browser, vault };
+  const open = (address = '', options: BrowserContextOptions = {}) => openConsole(browser, vault, address, options);
+  return { browser, vault, open };
 }
 
 /** A page with the record of its requests and errors. */
@@ -63,22 +65,48 @@ export interface Watched {
   readonly complaints: readonly string[];
 }
 
-/** Opens an address in a new profile, which ends with the test that opened it. */
-export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
-  const context = await browser.newContext(options);
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => context.close());
-  const page = await context.newPage();
-  const [asked, complaints]: string[][] = [[], []];
-  page.on('request', (request) => asked?.push(request.url()));
-  page.on('console', (message) => message.type() === 'error' && complaints?.push(message.text()));
-  page.on('pageerror', (error) => complaints?.push(String(error)));
-  await page.goto(address);
-  return { page, asked: asked ?? [], complaints: complaints ?? [] };
+/** The number of a page's requests without a reply, and the time of its last request or reply. */
+const traffic = new WeakMap<Page, { open: number; at: number }>();
+
+function countRequests(page: Page): void {
+  const seen = { open: 0, at: performance.now() };
+  traffic.set(page, seen);
+  const note = (change: 1 | -1) => () => Object.assign(seen, { open: seen.open + change, at: performance.now() });
+  page.on('request', note(1)).on('requestfinished', note(-1)).on('requestfailed', note(-1));
 }
 
-/** Opens the console of a dev vault and waits for its screens. */
-export async function openConsole(browser: Browser, { ui }: Pick<DevVault, 'ui'>, options: BrowserContextOptions = {}) {
-  const watched = await watch(browser, ui, options);
+/** The time without a request after which a page is still, in milliseconds. Its forms send 180 ms after the last key. */
+const STILL_MS = 220;
+
+/** Waits until the page shows the replies to all of its requests. */
+export async function settle(page: Page): Promise<void> {
+  const seen = traffic.get(page) ?? { open: 0, at: 0 };
+  while (seen.open > 0 || performance.now() - seen.at < STILL_MS) await delay(20);
+  await page.waitForFunction(() => document.querySelector('[aria-busy=true]') === null);
+}
+
+/** Opens an address in a new profile, which ends with the test that opened it, or with its suite. */
+export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext(options);
+  (TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished)(() => context.close());
+  const page = await context.newPage();
+  const [asked, complaints]: [string[], string[]] = [[], []];
+  countRequests(page);
+  page.on('request', (request) => asked.push(request.url()));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  await page.goto(address);
+  return { page, asked, complaints };
+}
+
+/** Opens the console of a dev vault at an address below /ui/, and waits for its screens. */
+export async function openConsole(
+  browser: Browser,
+  { ui }: Pick<DevVault, 'ui'>,
+  address = '',
+  options: BrowserContextOptions = {},
+) {
+  const watched = await watch(browser, ui.replace('#', `${address}#`), options);
   await watched.page.waitForSelector('nav li', { state: 'attached' });
   return watched;
 }
@@ -106,15 +134,22 @@ export const rule = (priority: number, container: string, transform: string, per
 
 const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'];
 
+/** The rows of a list after the first ten, which hold every type of token and are made alike. */
+const FURTHER_ROWS = '.rows tbody tr:nth-child(n + 11)';
+
 /** Returns the accessibility violations that axe finds in the present colours, by all rules or by one. */
 export async function findBarriers(page: Page, rule?: string): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source);
   const runOnly = rule === undefined ? { type: 'tag', values: STANDARDS } : { type: 'rule', values: [rule] };
-  return page.evaluate(async (runOnly) => {
-    const injected = globalThis as typeof globalThis & { readonly axe: typeof axe };
-    const { violations } = await injected.axe.run(document, { runOnly } as axe.RunOptions);
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
-  }, runOnly);
+  const asked = { runOnly, resultTypes: ['violations'] };
+  return page.evaluate(
+    async ([options, exclude]) => {
+      const injected = globalThis as typeof globalThis & { readonly axe: typeof axe };
+      const { violations } = await injected.axe.run({ exclude }, options as axe.RunOptions);
+      return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
+    },
+    [asked, FURTHER_ROWS] as const,
+  );
 }
 
 /** Returns by how many pixels the page is wider than its window. */

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/create-client.ts';
 import type { AccessRule } from '../../src/contract/permissions.ts';
-import { findBarriers, findFaults, heapOf, openConsole, overflow, rule, startBoth } from './fixture.ts';
+import { findBarriers, findFaults, heapOf, overflow, rule, settle, startBoth } from './fixture.ts';
 
 // Lists, their filter, and the frame around them.
 
@@ -16,7 +16,7 @@ const PCI_MASK: AccessRule = {
 };
 const NEVER = '00000000-0000-4000-8000-000000000000';
 
-const { browser, vault } = await startBoth();
+const { vault, open } = await startBoth();
 const metadata = { customer: '42', note: LONG };
 const items = Array.from({ length: 60 }, (_, n) => [
   {
@@ -108,13 +108,9 @@ const findUnevenness = (page: Page): Promise<readonly string[]> =>
     return [...wrong];
   });
 
-describe('a list with long values', () => {
-  let page: Page;
-  beforeAll(async () => {
-    // A zone with an offset has the longest times.
-    ({ page } = await openConsole(browser, vault, { timezoneId: 'America/St_Johns' }));
-  });
-  afterAll(() => page.context().close());
+describe('a list with long values', async () => {
+  // A zone with an offset has the longest times.
+  const { page } = await open('', { timezoneId: 'America/St_Johns' });
 
   async function show(screen: string, width: number): Promise<void> {
     await page.setViewportSize({ width, height: 800 });
@@ -241,7 +237,7 @@ describe('a list with long values', () => {
       await page.setViewportSize({ width: 375, height: 720 });
       await page.goto(`${vault.url}/ui/${screen}`);
       await page.waitForSelector('main h1', { state: 'attached' });
-      await page.waitForLoadState('networkidle');
+      await settle(page);
       expect([screen, await overflow(page)]).toEqual([screen, 0]);
       const height = (selector: string) => page.$eval(selector, (bar) => bar.getBoundingClientRect().height);
       expect(await height('nav')).toBeLessThanOrEqual(56);
@@ -301,12 +297,8 @@ describe('a list with long values', () => {
   });
 });
 
-describe('the order and the selection', () => {
-  let page: Page;
-  beforeAll(async () => {
-    ({ page } = await openConsole(browser, vault));
-  });
-  afterAll(() => page.context().close());
+describe('the order and the selection', async () => {
+  const { page } = await open();
 
   it('shows the oldest first, page by page', async () => {
     const ids = () => page.$$eval('a.row', (rows) => rows.map(({ textContent }) => textContent));
@@ -354,13 +346,8 @@ describe('the order and the selection', () => {
   });
 });
 
-describe('a filter', () => {
-  let page: Page;
-  let asked: readonly string[];
-  beforeAll(async () => {
-    ({ page, asked } = await openConsole(browser, vault));
-  });
-  afterAll(() => page.context().close());
+describe('a filter', async () => {
+  const { page, asked } = await open();
 
   async function filter(text: string): Promise<void> {
     await page.fill('.filter input', text);
@@ -443,7 +430,7 @@ describe('a filter', () => {
   });
 
   it('chooses days in the time zone of the browser', async () => {
-    const { page: far } = await openConsole(browser, vault, { timezoneId: 'Pacific/Kiritimati' });
+    const { page: far } = await open('', { timezoneId: 'Pacific/Kiritimati' });
     const { data } = await vault.client.listTokens({ query: { type: ['card'], size: 1 } });
     const created = Date.parse(data[0]?.created_at ?? '');
     const [before, day, after] = [-1, 0, 1].map((days) =>
@@ -496,13 +483,12 @@ describe('a filter', () => {
   });
 
   it('that needs token:search says so', async () => {
-    const context = await browser.newContext();
-    const limited = await context.newPage();
+    const { page: limited } = await open();
     await limited.route('**/ui/session', async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, body: (await response.text()).replaceAll('token:search', 'token:use') });
     });
-    await limited.goto(vault.ui);
+    await limited.reload();
     await limited.waitForSelector('a.row');
     await limited.fill('.filter input', 'NOT type:card');
     await limited.keyboard.press('Enter');
@@ -510,6 +496,5 @@ describe('a filter', () => {
     await limited.fill('.filter input', 'type:card customer=42');
     await limited.keyboard.press('Enter');
     await limited.waitForSelector('footer:has-text("of 58")');
-    await context.close();
   });
 });

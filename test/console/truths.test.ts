@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { fill, findFaults, openConsole, rule, startBoth } from './fixture.ts';
+import { fill, findBarriers, findFaults, rule, startBoth } from './fixture.ts';
 
 // The console says what its key sees, and why something does not work. Each check has a control.
 
@@ -9,10 +9,10 @@ const NUMBER = '4000000000000002';
 
 let page: Page;
 
-const { browser, vault } = await startBoth();
+const { vault, open } = await startBoth();
 await fill(vault, 40);
 beforeEach(async () => {
-  ({ page } = await openConsole(browser, vault));
+  ({ page } = await open());
 });
 
 /** Creates an application, pastes its key, and chooses it for all calls. Resolves to the application. */
@@ -45,7 +45,7 @@ describe('a token', () => {
     expect(await page.locator('.pane').innerText()).not.toContain('audit records');
     const after = data[0]?.id ?? '';
     expect((await vault.management.listLogs({ query: { after } })).data).toEqual([]);
-    expect(await findFaults(page)).toEqual([]);
+    expect(await findBarriers(page)).toEqual([]);
   });
 
   it('control: is revealed by a key that reveals it', async () => {
@@ -145,7 +145,6 @@ describe('a locked page', () => {
   it('says how to come back, which works', async () => {
     await page.keyboard.press('Control+l');
     await page.waitForSelector('main.locked:has-text("open the link again that vault serve --dev printed")');
-    expect(await findFaults(page)).toEqual([]);
     await page.goto('about:blank');
     await page.goto(vault.ui);
     await page.waitForSelector('a.row');
@@ -165,7 +164,7 @@ describe('a vault that does not answer', () => {
     expect(await page.locator('a.row').count()).toBe(rows);
     expect(await isUsable()).toBe(false);
     expect(await page.locator('.wrong').count()).toBe(0);
-    expect(await findFaults(page)).toEqual([]);
+    expect(await findBarriers(page)).toEqual([]);
     await page.unroute('**/ui/**');
     await page.click('text=Try now');
     await page.waitForSelector('main:not(.outage) a.row');

@@ -430,8 +430,8 @@ describe('a console of a vault behind a daemon', () => {
   });
 
   test('answers 503 while the daemon is gone', async () => {
-    const { send, open } = await serve({ client: remoteClient({ url: 'http://127.0.0.1:1' }) });
-    const response = await send('GET /ui/api/tokens', await open());
+    const { send, fields } = await opened({ client: remoteClient({ url: 'http://127.0.0.1:1' }) });
+    const response = await send('GET /ui/api/tokens', fields);
     expect([codeOf(response), response.body]).toEqual(['vault_busy', expect.stringContaining('127.0.0.1:1')]);
   });
 

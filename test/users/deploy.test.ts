@@ -12,7 +12,7 @@ import { freePort } from '../free-port.ts';
 import { createDatabase } from '../postgres/create-database.ts';
 import { type Ended, endOf, makePlace, type Place, RUN_VAULT } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { blocksOf, pageOf } from './page-fixture.ts';
+import { blocksOf, pageOf, writePrograms } from './page-fixture.ts';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url)), 'utf8');
 
@@ -59,10 +59,7 @@ const podOf = (kind: string): Pod =>
 /** A folder for the container's /var/lib/vault and its secrets, with programs on its PATH. */
 function machine(programs: Readonly<Record<string, string>> = {}): Place {
   const place = makePlace(onTestFinished);
-  mkdirSync(place.inside('bin'));
-  for (const [name, text] of Object.entries({ vault: RUN_VAULT, tini: 'shift && exec "$@"', ...programs })) {
-    place.program(`bin/${name}`, text);
-  }
+  writePrograms(place, 'bin', { vault: RUN_VAULT, tini: 'shift && exec "$@"', ...programs });
   return place;
 }
 

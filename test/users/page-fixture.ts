@@ -24,6 +24,15 @@ export function blocksOf(name: string, heading: string | undefined, language: st
   );
 }
 
+/** Writes shell scripts into a folder of a place: their texts, by name. */
+export function writePrograms(place: Place, folder: string, programs: Readonly<Record<string, string>>): void {
+  mkdirSync(place.inside(folder), { recursive: true });
+  for (const [name, text] of Object.entries(programs)) {
+    const whole = text.startsWith('#!') ? text : `#!/bin/sh\n${text}\n`;
+    writeFileSync(place.inside(`${folder}/${name}`), whole, { mode: 0o755 });
+  }
+}
+
 /** Creates a vault with 30 tokens, and programs as the page names them. `ssh HOST COMMAND` runs the command here. */
 export async function machine() {
   const place = makePlace(onTestFinished);
@@ -35,11 +44,12 @@ export async function machine() {
   );
   writeFileSync(place.inside('rows'), rows.join(''));
   expect(await place.vault('import rows', env)).toMatchObject({ exitCode: 0 });
-  for (const name of ['bin', 'tmp', 'backups', 'host']) mkdirSync(place.inside(name));
-  place.program('bin/vault', RUN_VAULT);
-  place.program('bin/ssh', 'cd host && exec sh -c "$2"');
-  const [drill = ''] = blocksOf('backup.md', 'Restore drill', 'sh');
-  writeFileSync(place.inside('bin/restore-drill.sh'), drill, { mode: 0o755 });
+  for (const name of ['tmp', 'backups', 'host']) mkdirSync(place.inside(name));
+  writePrograms(place, 'bin', {
+    vault: RUN_VAULT,
+    ssh: 'cd host && exec sh -c "$2"',
+    'restore-drill.sh': blocksOf('backup.md', 'Restore drill', 'sh')[0] ?? '',
+  });
   return { place, env };
 }
 

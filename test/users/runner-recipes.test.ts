@@ -5,23 +5,23 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Ended, endOf, isThere, makePlace, RUN_VAULT, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
+import { POSIX, writePrograms } from './page-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const posix = process.platform !== 'win32';
-const PYTHON = posix ? 'python3' : 'python';
+const PYTHON = POSIX ? 'python3' : 'python';
 
 /** A project with this package and vitest, and `vault` on its PATH. */
 const place = makePlace();
 beforeAll(() => {
-  for (const name of ['bin', 'node_modules']) mkdirSync(place.inside(name));
+  mkdirSync(place.inside('node_modules'));
   for (const [name, target] of [
     ['token-vault', ROOT],
     ['vitest', path.join(ROOT, 'node_modules/vitest')],
   ] as const) {
     symlinkSync(target, place.inside(`node_modules/${name}`), 'junction');
   }
-  if (posix) place.program('bin/vault', RUN_VAULT);
-  else writeFileSync(place.inside('bin/vault.cmd'), `@"${process.execPath}" "${VAULT_BIN}" %*\r\n`);
+  writePrograms(place, 'bin', { vault: RUN_VAULT });
+  writeFileSync(place.inside('bin/vault.cmd'), `@"${process.execPath}" "${VAULT_BIN}" %*\r\n`);
 });
 
 /** Copies a recipe into the project. `spoil` changes its text. */
@@ -92,7 +92,7 @@ describe('the recipes for test runners', { timeout: 120_000 }, () => {
 
   it('pytest runs its recipe; without pytest, plain Python does', async () => {
     // On Windows, Python finds `vault` only with its suffix.
-    if (!posix || !isThere(PYTHON)) return;
+    if (!POSIX || !isThere(PYTHON)) return;
     copy('test_tokens.py', 'test_tokens.py');
     const asked = await run(PYTHON, ['-m', 'pytest', '--version']);
     const words =

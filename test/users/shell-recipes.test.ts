@@ -7,10 +7,9 @@ import { parse } from 'yaml';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { type Ended, endOf, makePlace, RUN_VAULT } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
+import { POSIX, pageOf, writePrograms } from './page-fixture.ts';
 
 const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
-const posix = process.platform !== 'win32';
-const onPosix = it.runIf(posix);
 
 const place = makePlace();
 /** The folder with the commands of devDependencies. */
@@ -20,10 +19,11 @@ const pathOf = (...names: readonly string[]) =>
   [...names.map((name) => place.inside(name)), process.env['PATH'] ?? ''].join(path.delimiter);
 
 beforeAll(() => {
-  for (const name of ['bin', 'tmp', LOCAL_BIN]) mkdirSync(place.inside(name), { recursive: true });
-  for (const name of ['vault', 'token-vault']) place.program(`${LOCAL_BIN}/${name}`, RUN_VAULT);
+  mkdirSync(place.inside('tmp'));
+  writePrograms(place, LOCAL_BIN, { vault: RUN_VAULT, 'token-vault': RUN_VAULT });
   // Replaces the tests of a project.
-  place.program('bin/npm', '[ "$1" = ci ] || npx token-vault tokens create --type token --text "$*" --id tested -q');
+  const npm = '[ "$1" = ci ] || npx token-vault tokens create --type token --text "$*" --id tested -q';
+  writePrograms(place, 'bin', { npm });
 });
 
 /** Runs a shell script as a user or a CI runner would. */
@@ -62,13 +62,17 @@ describe('recipes', () => {
     ]);
   });
 
-  it('docs/seeds.md contains seed.yaml unchanged', () => {
-    const readme = readFileSync(fileURLToPath(new URL('../../docs/seeds.md', import.meta.url)), 'utf8');
-    const [, ...lines] = readFileSync(`${RECIPES}seed.yaml`, 'utf8').split('\n');
-    expect(readme).toContain(`\n\`\`\`yaml\n${lines.join('\n')}\`\`\`\n`);
+  it.each([
+    ['seeds.md', 'seed.yaml', 1],
+    ['backup.md', 'restore-drill.sh', 0],
+  ])('docs/%s contains %s unchanged', (page, name, from) => {
+    const text = readFileSync(`${RECIPES}${name}`, 'utf8').split('\n').slice(from).join('\n');
+    expect(pageOf(page)).toContain(`\n\`\`\`${name.replace(/.*\./, '')}\n${text}\`\`\`\n`);
   });
+});
 
-  onPosix('with-a-daemon.sh runs a command on a seeded vault, ends with its exit code and leaves nothing', async () => {
+describe.runIf(POSIX)('a recipe', () => {
+  it('with-a-daemon.sh runs a command on a seeded vault, ends with its exit code and leaves nothing', async () => {
     const ran = await recipe('with-a-daemon.sh', [
       'sh',
       '-c',
@@ -79,7 +83,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  onPosix('seeded.sh runs a command on the data of seed.yaml, with the same ids and keys in every run', async () => {
+  it('seeded.sh runs a command on the data of seed.yaml, with the same ids and keys in every run', async () => {
     const command =
       'VAULT_API_KEY=$APP_SUPPORT_KEY vault tokens get "$TOKEN_VISA" --field data.number; echo "$APP_WEB_ID"; exit 7';
     const ran = await recipe('seeded.sh', ['sh', '-c', command]);
@@ -95,16 +99,16 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  onPosix('without-a-daemon.sh masks', async () => {
+  it('without-a-daemon.sh masks', async () => {
     expect(await recipe('without-a-daemon.sh')).toMatchObject({ exitCode: 0, stdout: 'XXX-XX-6789\n', stderr: '' });
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  onPosix('time-and-faults.sh sees a token expire and a third try succeed', { timeout: 60_000 }, async () => {
+  it('time-and-faults.sh sees a token expire and a third try succeed', { timeout: 60_000 }, async () => {
     expect(await recipe('time-and-faults.sh')).toMatchObject({ exitCode: 0, stdout: '1\n3\n' });
   });
 
-  onPosix('back-to-a-snapshot.sh gives each test the same tokens', async () => {
+  it('back-to-a-snapshot.sh gives each test the same tokens', async () => {
     writeFileSync(place.inside('seed.ndjson'), '{"id":"card-1","type":"token","data":"as seeded"}\n');
     const ran = await recipe('back-to-a-snapshot.sh', [
       'seed.ndjson',
@@ -115,7 +119,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  onPosix('copy-between-vaults.sh copies what its key may read', async () => {
+  it('copy-between-vaults.sh copies what its key may read', async () => {
     const keys: string[] = [];
     for (const name of ['from', 'to']) {
       const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: await place.init(name) };
@@ -136,7 +140,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  onPosix('exit-codes.sh distinguishes failures', async () => {
+  it('exit-codes.sh distinguishes failures', async () => {
     const env = { VAULT_FILE: 'e.db', VAULT_API_KEY: await place.init('e') };
     const made = await place.vault('apps create --name p --type private --permission token:read --field key', env);
     const reader = { ...env, VAULT_API_KEY: made.stdout.trim() };
@@ -151,46 +155,35 @@ describe('recipes', () => {
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
-  it('docs/backup.md contains restore-drill.sh unchanged', () => {
-    const page = readFileSync(fileURLToPath(new URL('../../docs/backup.md', import.meta.url)), 'utf8');
-    const recipe = readFileSync(`${RECIPES}restore-drill.sh`, 'utf8');
-    expect(page).toContain(`\n\`\`\`sh\n${recipe}\`\`\`\n`);
+  it('restore-drill.sh restores the newest backup, and fails for a wrong key, damage and an old backup', {
+    timeout: 60_000,
+  }, async () => {
+    const env = { VAULT_FILE: 'drill.db', VAULT_API_KEY: await place.init('drill') };
+    // In the shell of an administrator.
+    const shellOf = { ...env, VAULT_KEY_COMMAND: 'false', VAULT_STORE: 'postgres://nobody@db.test/none' };
+    mkdirSync(place.inside('backups'));
+    for (const name of ['vault-20260101T000000Z.db', 'vault-20260102T000000Z.db']) {
+      expect(await place.vault(`backup backups/${name}`, env)).toMatchObject({ exitCode: 0 });
+      await place.vault('tenant create --name more', env);
+    }
+    const drill = (key = 'drill.db.key') => recipe('restore-drill.sh', ['backups', key], shellOf);
+    const newest = 'backups/vault-20260102T000000Z.db';
+    expect(await drill()).toMatchObject({ exitCode: 0, stdout: `${newest}: restored, 0 tokens\n`, stderr: '' });
+    await place.init('unrelated');
+    const wrong = { exitCode: 10, stdout: '', stderr: expect.stringContaining('does not open this vault') };
+    expect(await drill('unrelated.db.key')).toMatchObject(wrong);
+    await tamperFile(place.inside(newest), (connection) => connection.exec('DELETE FROM application'));
+    expect(await drill()).toMatchObject({ exitCode: 9, stdout: '' });
+    utimesSync(place.inside(newest), 0, 0);
+    expect(await drill()).toMatchObject({ exitCode: 1, stderr: `${newest} is older than 26 hours\n` });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
-
-  onPosix(
-    'restore-drill.sh restores the newest backup, and fails for a wrong key, damage and an old backup',
-    {
-      timeout: 60_000,
-    },
-    async () => {
-      const env = { VAULT_FILE: 'drill.db', VAULT_API_KEY: await place.init('drill') };
-      // In the shell of an administrator.
-      const shellOf = { ...env, VAULT_KEY_COMMAND: 'false', VAULT_STORE: 'postgres://nobody@db.test/none' };
-      mkdirSync(place.inside('backups'));
-      for (const name of ['vault-20260101T000000Z.db', 'vault-20260102T000000Z.db']) {
-        expect(await place.vault(`backup backups/${name}`, env)).toMatchObject({ exitCode: 0 });
-        await place.vault('tenant create --name more', env);
-      }
-      const drill = (key = 'drill.db.key') => recipe('restore-drill.sh', ['backups', key], shellOf);
-      const newest = 'backups/vault-20260102T000000Z.db';
-      expect(await drill()).toMatchObject({ exitCode: 0, stdout: `${newest}: restored, 0 tokens\n`, stderr: '' });
-      await place.init('unrelated');
-      const wrong = { exitCode: 10, stdout: '', stderr: expect.stringContaining('does not open this vault') };
-      expect(await drill('unrelated.db.key')).toMatchObject(wrong);
-      await tamperFile(place.inside(newest), (connection) => connection.exec('DELETE FROM application'));
-      expect(await drill()).toMatchObject({ exitCode: 9, stdout: '' });
-      utimesSync(place.inside(newest), 0, 0);
-      expect(await drill()).toMatchObject({ exitCode: 1, stderr: `${newest} is older than 26 hours\n` });
-      expect(readdirSync(place.inside('tmp'))).toEqual([]);
-    },
-  );
 
   it('ci-job.yml: its steps, each in its own shell, start, use and stop a vault from devDependencies', async () => {
     const job = parse(readFileSync(`${RECIPES}ci-job.yml`, 'utf8'));
     const steps: readonly { readonly run?: string }[] = job.jobs.tests.steps;
     const runs = steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
     expect(runs).toHaveLength(4);
-    if (!posix) return;
     const said: string[] = [];
     for (const [at, run] of runs.entries()) {
       writeFileSync(place.inside(`step-${at}.sh`), run);

@@ -16,7 +16,7 @@ export function useApplications(): Loaded<readonly Application[]> {
 async function askAll(signal: AbortSignal): Promise<readonly Application[]> {
   const all: Application[] = [];
   for (let page = 1; all.length < MAX_APPLICATIONS; page += 1) {
-    const { data, pagination } = await vault().listApplications({ query: { page, size: PAGE_SIZE }, signal });
+    const { data, pagination } = await vault.listApplications({ query: { page, size: PAGE_SIZE }, signal });
     all.push(...data);
     if (page >= pagination.total_pages) break;
   }

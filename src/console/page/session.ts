@@ -75,7 +75,7 @@ async function explain(response: Response): Promise<void> {
     .json()
     .catch(() => ({}));
   if (type.endsWith('console_locked')) close('The session has ended.');
-  else if (response.status === 401) await refresh();
+  else if (response.status === 401) await describe();
   else if (detail.startsWith(GONE)) startOutage(detail, isBack);
 }
 
@@ -88,12 +88,6 @@ async function isBack(): Promise<boolean> {
   if (response?.status !== 401) return response?.ok === true;
   close('The vault has started again, which ends the session.');
   return true;
-}
-
-/** Describes the session again, because one of its keys may have ended. */
-async function refresh(): Promise<void> {
-  const response = await request('session').catch(() => undefined);
-  if (response?.ok && session.peek().kind === 'open') session.value = { kind: 'open', about: await response.json() };
 }
 
 /** Opens the session with the code in the address, the secret of this tab, or the secret of another tab. */
@@ -122,7 +116,7 @@ async function openNew(first: OpenedReply | undefined): Promise<void> {
   }
   const { about } = reply;
   if (about === undefined) await describe();
-  else session.value = { kind: 'open', about };
+  else show(about);
 }
 
 /** Asks the other tabs for the secret of the session. A busy tab may answer after this page shows that it is locked. */
@@ -141,11 +135,17 @@ function askTabs(): void {
   }, TAB_MS);
 }
 
+/** Describes the session: when it opens, and again when one of its keys may have ended. */
 async function describe(): Promise<void> {
-  const response = await send('session').catch(() => undefined);
-  if (response === undefined) close(NO_ANSWER);
-  else if (response.ok) session.value = { kind: 'open', about: await response.json() };
-  else close('The session has ended.');
+  const response = await request('session').catch(() => undefined);
+  // The page may have been locked in the meantime.
+  if (sessionStorage.getItem(SECRET) === null) return;
+  if (response?.ok) show(await response.json());
+  else if (session.peek().kind !== 'open') close(response === undefined ? NO_ANSWER : 'The session has ended.');
+}
+
+function show(about: About): void {
+  session.value = { kind: 'open', about };
 }
 
 async function look(): Promise<void> {
@@ -156,7 +156,7 @@ async function look(): Promise<void> {
 /** Adds a pasted API key. Resolves to an error message, if any. */
 export async function addKey(key: string): Promise<string | undefined> {
   try {
-    session.value = { kind: 'open', about: await ask('session/keys', { method: 'POST', body: { key } }) };
+    show(await ask('session/keys', { method: 'POST', body: { key } }));
     return undefined;
   } catch (error) {
     return `The ${messageOf(error)}.`;
@@ -165,10 +165,7 @@ export async function addKey(key: string): Promise<string | undefined> {
 
 /** Forgets keys of this session. */
 export async function forgetKeys(ended: readonly HeldIdentity[]): Promise<void> {
-  for (const { n } of ended) {
-    const response = await send(`session/keys/${n}`, { method: 'DELETE' });
-    if (response.ok) session.value = { kind: 'open', about: await response.json() };
-  }
+  for (const { n } of ended) show(await ask(`session/keys/${n}`, { method: 'DELETE' }));
 }
 
 /** Locks all tabs. */

@@ -50,7 +50,7 @@ function Open({ about }: { readonly about: About }) {
         <ul>
           {shown.map((row) => (
             <li key={row.id}>
-              <ScreenLink of={row} isCurrent={row.id === screen} />
+              <ScreenLink of={row} />
             </li>
           ))}
         </ul>
@@ -102,23 +102,18 @@ function Screen({ of: { show: Show, name, permission } }: { readonly of: ScreenR
 }
 
 /** Shows the link of a screen, dimmed when no key may open it. */
-function ScreenLink({ of: { id, name, key, permission }, isCurrent }: LinkOptions) {
+function ScreenLink({ of: { id, name, key, permission } }: { readonly of: ScreenRow }) {
   const isOpen = permission === undefined || isHeld(permission);
   return (
     <a
       href={address(id)}
       class={isOpen ? undefined : 'unheld'}
       title={isOpen ? undefined : `needs a key with ${permission}`}
-      aria-current={isCurrent ? 'page' : undefined}
+      aria-current={id === route.value.screen ? 'page' : undefined}
     >
       {name} {isOpen ? <kbd>g {key}</kbd> : <small>no key</small>}
     </a>
   );
-}
-
-interface LinkOptions {
-  readonly of: ScreenRow;
-  readonly isCurrent: boolean;
 }
 
 function NoScreen() {

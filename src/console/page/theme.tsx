@@ -7,7 +7,7 @@ const chosen = (): string => localStorage.getItem(SETTING) ?? 'system';
 
 /** Applies the chosen theme, which is the only setting that the page keeps in localStorage. */
 export function startTheme(): void {
-  document.documentElement.dataset['theme'] = chosen();
+  document.documentElement.style.colorScheme = chosen() === 'system' ? '' : chosen();
 }
 
 export function ThemeChoice() {

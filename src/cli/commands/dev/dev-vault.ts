@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseText } from '../../../client/decode-problem.ts';
-import type { HolderCommands } from '../../../console/holder-requests.ts';
+import type { HolderCommands } from '../../../console/page-actions.ts';
 import type { DevKeys } from '../../../contract/dev-paths.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';

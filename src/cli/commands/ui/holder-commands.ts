@@ -1,4 +1,4 @@
-import type { HolderCommands } from '../../../console/holder-requests.ts';
+import type { HolderCommands } from '../../../console/page-actions.ts';
 import type { Credential } from '../../../keyring/credential.ts';
 
 /**

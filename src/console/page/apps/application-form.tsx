@@ -39,8 +39,8 @@ export function ApplicationForm({ all, of }: FormOptions) {
   async function save() {
     const body = bodyOf(draft);
     const saved = await (of === undefined
-      ? vault().createApplication({ body: { ...body, type } })
-      : vault().updateApplication({ params: { id: of.id }, body }));
+      ? vault.createApplication({ body: { ...body, type } })
+      : vault.updateApplication({ params: { id: of.id }, body }));
     if (of === undefined) showNewKey(saved);
     toast(`${saved.name} saved`);
     go(address('applications', { app: saved.id }), 'replace');

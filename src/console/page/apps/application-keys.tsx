@@ -12,18 +12,18 @@ export function ApplicationKeys({ application }: { readonly application: Applica
   const { id, name, type } = application;
   const { act, error: wrong } = useAction();
   const { value: keys, error } = useLoaded(`keys ${id}`, (signal) =>
-    vault().listApplicationKeys({ params: { id }, signal }),
+    vault.listApplicationKeys({ params: { id }, signal }),
   );
   const mayChange = isHeld('application:update');
 
   async function add() {
-    const { key } = await vault().createApplicationKey({ params: { id } });
+    const { key } = await vault.createApplicationKey({ params: { id } });
     showNewKey({ ...application, key }, { operation: 'createApplicationKey', params: { id }, more: '--key-out FILE' });
     reload();
   }
 
   async function remove(key: ApplicationKey) {
-    await vault().deleteApplicationKey({ params: { id, key_id: key.id } });
+    await vault.deleteApplicationKey({ params: { id, key_id: key.id } });
     toast(`Key ${key.version} deleted`);
     reload();
   }

@@ -117,10 +117,10 @@ function EndKey({ how, application, all }: EndKeyOptions) {
 
   async function confirm() {
     if (isDelete) {
-      await vault().deleteApplication({ params: { id } });
+      await vault.deleteApplication({ params: { id } });
       toast(`${name} deleted`);
       go(here({ app: undefined }), 'replace');
-    } else showNewKey(await vault().regenerateApplicationKey({ params: { id } }));
+    } else showNewKey(await vault.regenerateApplicationKey({ params: { id } }));
     reload();
   }
 

@@ -1,5 +1,6 @@
 import type { Application } from '../../../client/create-client.ts';
 import { useApplications } from '../applications.ts';
+import type { Loaded } from '../loaded.ts';
 import { AsCommand } from '../parts/as-command.tsx';
 import { Button, KeyButton } from '../parts/controls.tsx';
 import { FilterBar } from '../parts/filter-bar.tsx';
@@ -13,29 +14,24 @@ import { ApplicationPane } from './application-pane.tsx';
 
 /** Shows the list of applications and beside it the open one, or a form instead of the list. */
 export function Applications() {
-  const { value, error } = useApplications();
-  const { q = '', app, draft } = route.value.query;
+  const loaded = useApplications();
+  const { value } = loaded;
+  const { app, draft } = route.value.query;
   const all = value ?? [];
   const open = all.find(({ id }) => id === app);
   if (value !== undefined && draft === 'new') return <ApplicationForm all={all} />;
   if (open !== undefined && draft === 'edit') return <ApplicationForm all={all} of={open} />;
   return (
     <>
-      <ApplicationList all={all} isLoaded={value !== undefined} error={error} q={q} app={app} />
+      <ApplicationList of={loaded} />
       {open !== undefined && <ApplicationPane application={open} all={all} />}
     </>
   );
 }
 
-interface ListOptions {
-  readonly all: readonly Application[];
-  readonly isLoaded: boolean;
-  readonly error: string | undefined;
-  readonly q: string;
-  readonly app: string | undefined;
-}
-
-function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
+function ApplicationList({ of: { value, error } }: { readonly of: Loaded<readonly Application[]> }) {
+  const { q = '', app } = route.value.query;
+  const all = value ?? [];
   const shown = all.filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
   const mayCreate = isHeld('application:create');
   const create = () => go(here({ draft: 'new' }));
@@ -47,7 +43,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         {mayCreate && <KeyButton name="New" shortcut="n" act={create} />}
       </header>
       <Wrong>{error}</Wrong>
-      {isLoaded && shown.length === 0 && (
+      {value !== undefined && shown.length === 0 && (
         <div class="empty">
           <p>{all.length === 0 ? 'There are no applications yet.' : 'No application has this name or id.'}</p>
           <p class="buttons">
@@ -84,7 +80,7 @@ function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
         ]}
       />
       <footer>
-        <span role="status">{isLoaded && `${wholeNumber(shown.length)} of ${wholeNumber(all.length)}`}</span>
+        <span role="status">{value !== undefined && `${wholeNumber(shown.length)} of ${wholeNumber(all.length)}`}</span>
         <AsCommand of={{ operation: 'listApplications', more: '--all' }} />
       </footer>
     </div>

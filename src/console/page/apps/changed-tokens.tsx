@@ -21,7 +21,7 @@ export function useNewestTokens(): readonly Token[] {
     let start: string | undefined;
     do {
       const query = { transform: 'redact' as const, size: PAGE_SIZE, ...(start !== undefined && { start }) };
-      const { data, pagination } = await vault().listTokensByCursor({ query, signal });
+      const { data, pagination } = await vault.listTokensByCursor({ query, signal });
       tokens.push(...data);
       start = pagination.next;
     } while (start !== undefined && tokens.length < MAX_LOOKED_AT);

@@ -24,7 +24,7 @@ export function useReach(asked: Asked | undefined): Loaded<RuleReach> {
   const question = asked && isHeld('application:read') ? JSON.stringify(asked) : undefined;
   return useLoaded(question, async (signal) => {
     try {
-      const { reach } = await vault().measureReach({ body: asked ?? {}, signal });
+      const { reach } = await vault.measureReach({ body: asked ?? {}, signal });
       return { parts: reach, errors: {} };
     } catch (error) {
       if (!(error instanceof VaultError) || error.status !== 400) throw error;

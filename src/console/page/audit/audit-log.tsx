@@ -62,7 +62,7 @@ export function AuditLog() {
             )}
           </div>
         )}
-        <LogRows {...{ events, names, isLoading }} open={entry} hrefOf={(id) => here({ entry: id })}>
+        <LogRows {...{ events, names, isLoading }} open={entry}>
           {page?.searchedTo !== undefined && (
             <p class="searched soft">
               searched back to <Time at={page.searchedTo} />{' '}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type Loaded, messageOf, useLoaded } from '../loaded.ts';
+import { useLoaded } from '../loaded.ts';
+import { repeat } from '../parts/repeat.ts';
 import { PAGE_SIZE } from '../parts/turner.tsx';
 import { vault } from '../vault.ts';
 import { isFiltered, type LogFilter, type LogRow, logQuery } from './log-entries.ts';
@@ -8,11 +9,9 @@ import { isFiltered, type LogFilter, type LogRow, logQuery } from './log-entries
 const MAX_NEW = 100;
 /** How long a call waits for new entries, in seconds. */
 const WAIT = 20;
-/** The pause between two calls, and after a failed call, in milliseconds. */
-const PAUSE_MS = 100;
-const RETRY_MS = 2_000;
+const PAUSES = { pauseMs: 100, retryMs: 2_000 };
 
-export interface LogPage {
+interface LogPage {
   /** The entries, newest first. */
   readonly entries: readonly LogRow[];
   /** The cursor of the page of older entries. */
@@ -31,21 +30,13 @@ interface Fresh {
   readonly error?: string | undefined;
 }
 
-export interface LiveLog extends Loaded<LogPage> {
-  readonly fresh: Omit<Fresh, 'page'>;
-  /** Loads the page again. */
-  readonly renew: () => void;
-}
-
 const NONE: Fresh = { entries: [], held: 0 };
 
-/** Loads a page of the log and follows newer entries. `isAtTop` returns whether new entries may be shown at once. */
-export function useLiveLog(
-  filter: LogFilter,
-  start: string | undefined,
-  isLive: boolean,
-  isAtTop: () => boolean,
-): LiveLog {
+/**
+ * Loads a page of the log and follows newer entries. `isAtTop` returns whether new entries may be shown at once. `renew`
+ * loads the page again.
+ */
+export function useLiveLog(filter: LogFilter, start: string | undefined, isLive: boolean, isAtTop: () => boolean) {
   const [round, setRound] = useState(0);
   const renew = () => setRound((last) => last + 1);
   const loaded = useLoaded(JSON.stringify([filter, start, round]), (signal) => askLog(filter, start, signal));
@@ -61,14 +52,22 @@ export function useLiveLog(
       known = { ...known, error: undefined, ...next, page };
       setFresh(known);
     };
-    void follow(filter, known.entries[0]?.id ?? page.after, stop.signal, {
-      found(entries, isCut) {
-        if (known.held > 0 || !isAtTop()) show({ held: known.held + entries.length });
-        else if (isCut || known.entries.length + entries.length > MAX_NEW) renew();
-        else show({ entries: [...entries, ...known.entries] });
-      },
-      failed: (error) => show({ error: messageOf(error) }),
-    });
+    let last = known.entries[0]?.id ?? page.after;
+    async function follow(): Promise<void> {
+      await untilVisible();
+      // Continue after the newest entry even when no entry matches the filter.
+      const newest = isFiltered(filter) ? await askNewest(stop.signal) : undefined;
+      const query = { ...logQuery(filter), after: last, wait: WAIT, size: MAX_NEW };
+      const { data, pagination } = await vault.listLogs({ query, signal: stop.signal });
+      if (stop.signal.aborted) return;
+      last = data[0]?.id ?? newest ?? last;
+      if (data.length === 0) return;
+      const isMany = pagination.next !== undefined || known.entries.length + data.length > MAX_NEW;
+      if (known.held > 0 || !isAtTop()) show({ held: known.held + data.length });
+      else if (isMany) renew();
+      else show({ entries: [...data, ...known.entries] });
+    }
+    void repeat(stop.signal, PAUSES, follow, (error) => show({ error }));
     return () => stop.abort();
   }, [isLive, page, isLoading]);
 
@@ -79,42 +78,14 @@ async function askLog(filter: LogFilter, start: string | undefined, signal: Abor
   // An entry written between the two requests is found twice and shown once.
   const newest = isFiltered(filter) || start !== undefined ? await askNewest(signal) : undefined;
   const query = { ...logQuery(filter), size: PAGE_SIZE, ...(start !== undefined && { start }) };
-  const { data, pagination } = await vault().listLogs({ query, signal });
+  const { data, pagination } = await vault.listLogs({ query, signal });
   const { next, searched_to: searchedTo } = pagination;
   return { entries: data, next, searchedTo, after: newest ?? data[0]?.id ?? '0.0' };
 }
 
 async function askNewest(signal: AbortSignal): Promise<string | undefined> {
-  const { data } = await vault().listLogs({ query: { size: 1 }, signal });
+  const { data } = await vault.listLogs({ query: { size: 1 }, signal });
   return data[0]?.id;
-}
-
-interface Follower {
-  /** Receives new entries. `isCut` is true if there are more new entries, which are older than these. */
-  readonly found: (entries: readonly LogRow[], isCut: boolean) => void;
-  readonly failed: (error: unknown) => void;
-}
-
-/** Waits for entries newer than `after` in a loop. */
-async function follow(filter: LogFilter, after: string, stop: AbortSignal, { found, failed }: Follower): Promise<void> {
-  let last = after;
-  while (!stop.aborted) {
-    try {
-      await untilVisible();
-      // Continue after the newest entry even when no entry matches the filter.
-      const newest = isFiltered(filter) ? await askNewest(stop) : undefined;
-      const query = { ...logQuery(filter), after: last, wait: WAIT, size: MAX_NEW };
-      const { data, pagination } = await vault().listLogs({ query, signal: stop });
-      if (stop.aborted) return;
-      if (data.length > 0) found(data, pagination.next !== undefined);
-      last = data[0]?.id ?? newest ?? last;
-      await pause(PAUSE_MS);
-    } catch (error) {
-      if (stop.aborted) return;
-      failed(error);
-      await pause(RETRY_MS);
-    }
-  }
 }
 
 /** Waits until the tab is visible: a browser limits the connections of all tabs together. */
@@ -122,5 +93,3 @@ function untilVisible(): Promise<unknown> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => addEventListener('visibilitychange', resolve, { once: true }));
 }
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

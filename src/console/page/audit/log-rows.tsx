@@ -2,23 +2,22 @@ import { counted, exactTime } from '../parts/numbers.ts';
 import { briefTime, ExactTime } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { TokenId } from '../parts/token-id.tsx';
+import { here } from '../route.ts';
 import type { LogEvent, LogRow } from './log-entries.ts';
 
 interface LogRowsOptions extends Pick<Parameters<typeof Rows>[0], 'open' | 'isLoading' | 'children'> {
   readonly events: readonly LogEvent[];
   readonly names: ReadonlyMap<string, string>;
-  /** Returns the address that opens the event at a position. */
-  readonly hrefOf: (position: string) => string;
 }
 
 /** Shows one row for each event of the log. */
-export function LogRows({ events, names, hrefOf, ...more }: LogRowsOptions) {
+export function LogRows({ events, names, ...more }: LogRowsOptions) {
   return (
     <Rows
       caption="Entries of the log, newest first"
       rows={events}
       idOf={({ position }) => position}
-      hrefOf={({ position }) => hrefOf(position)}
+      hrefOf={({ position }) => here({ entry: position })}
       {...more}
       columns={[
         {

@@ -16,37 +16,21 @@ const AROUND_MS = 2_000;
 /** Shows a request and its audit entry. */
 export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
   const applications = useApplications();
-  const {
-    id,
-    application_id: app,
-    method,
-    route = '?',
-    time,
-    status,
-    ms,
-    bytes,
-    trace_id,
-    problem,
-    members = [],
-  } = entry;
+  const { application_id: app, ms } = entry;
   const facts = {
-    Status: status,
-    Problem: problem,
-    Members: members.join(', '),
+    Status: entry.status,
+    Problem: entry.problem,
+    Members: entry.members?.join(', '),
     Application: applications.value?.find((each) => each.id === app)?.name ?? app,
-    Time: <Time at={time} />,
+    Time: <Time at={entry.time} />,
     Took: ms === undefined ? undefined : `${ms.toFixed(1)} ms`,
-    Reply: `${wholeNumber(bytes)} bytes`,
-    'Trace id': <code>{trace_id}</code>,
+    Reply: `${wholeNumber(entry.bytes)} bytes`,
+    'Trace id': <code>{entry.trace_id}</code>,
   };
   return (
     <Pane
-      title={
-        <code>
-          {method} {route}
-        </code>
-      }
-      subject={String(id)}
+      title={<code>{`${entry.method} ${entry.route ?? '?'}`}</code>}
+      subject={String(entry.id)}
       closed={address('dev')}
     >
       <Facts class="keys" of={facts} />
@@ -67,7 +51,7 @@ function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
     const at = Date.parse(time);
     const isoAt = (ms: number) => new Date(ms).toISOString();
     const around = { start_date: isoAt(at - AROUND_MS), end_date: isoAt(at + AROUND_MS) };
-    const { data } = await vault().listLogs({
+    const { data } = await vault.listLogs({
       query: { actor_id: app ?? '', operation: operation ?? '', ...around },
       signal,
     });

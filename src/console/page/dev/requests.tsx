@@ -2,9 +2,9 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
 import { useApplications } from '../applications.ts';
-import { messageOf } from '../loaded.ts';
 import { Button } from '../parts/controls.tsx';
 import { Wrong } from '../parts/pieces.tsx';
+import { repeat } from '../parts/repeat.ts';
 import { Rows, timeColumn } from '../parts/rows.tsx';
 import { address, route } from '../route.ts';
 import { ask } from '../session.ts';
@@ -12,10 +12,8 @@ import { ask } from '../session.ts';
 const MAX_SHOWN = 500;
 /** How long the daemon waits for a new request, in seconds. */
 const WAIT = 20;
-/** The pause between two polls, in milliseconds. Under load, a poll returns at once. */
-const PAUSE_MS = 500;
-/** The pause after a failed poll, in milliseconds. */
-const RETRY_MS = 3_000;
+/** Under load, a poll returns at once. */
+const PAUSES = { pauseMs: 500, retryMs: 3_000 };
 
 /** The requests, newest first. The list is kept while other screens are shown. */
 export const requests = signal<readonly DevRequestEntry[]>([]);
@@ -25,31 +23,21 @@ function useRequests(isLive: boolean): string | undefined {
   const [error, setError] = useState<string>();
   useEffect(() => {
     if (!isLive) return;
-    const controller = new AbortController();
-    void follow(controller.signal, setError);
-    return () => controller.abort();
-  }, [isLive]);
-  return error;
-}
-
-async function follow(signal: AbortSignal, setError: (error: string | undefined) => void): Promise<void> {
-  // Do not wait in the first poll, so that an empty list is shown at once.
-  for (let wait = 0; !signal.aborted; wait = WAIT) {
-    const after = requests.peek()[0]?.id ?? 0;
-    let pause = PAUSE_MS;
-    try {
-      const path = `dev/requests?after=${after}&wait=${wait}`;
-      const { data } = await ask<{ readonly data: readonly DevRequestEntry[] }>(path, { signal });
-      if (signal.aborted) return;
+    const stop = new AbortController();
+    // Do not wait in the first poll, so that an empty list is shown at once.
+    let wait = 0;
+    async function follow(): Promise<void> {
+      const path = `dev/requests?after=${requests.peek()[0]?.id ?? 0}&wait=${wait}`;
+      wait = WAIT;
+      const { data } = await ask<{ readonly data: readonly DevRequestEntry[] }>(path, stop);
+      if (stop.signal.aborted) return;
       if (data.length > 0) requests.value = [...data, ...requests.peek()].slice(0, MAX_SHOWN);
       setError(undefined);
-    } catch (wrong) {
-      if (signal.aborted) return;
-      setError(messageOf(wrong));
-      pause = RETRY_MS;
     }
-    await new Promise((resolve) => setTimeout(resolve, pause));
-  }
+    void repeat(stop.signal, PAUSES, follow, setError);
+    return () => stop.abort();
+  }, [isLive]);
+  return error;
 }
 
 /** Shows the last requests of the daemon, newest first. */

@@ -134,7 +134,7 @@ async function askReady(signal: AbortSignal): Promise<Ready> {
 }
 
 async function countTokens(signal: AbortSignal): Promise<number> {
-  const { token_report: report } = await vault().getUsageReport({ signal });
+  const { token_report: report } = await vault.getUsageReport({ signal });
   return Object.values(report.metrics_by_type).reduce((sum, { count }) => sum + count, 0);
 }
 

@@ -31,14 +31,8 @@ export function ConfirmButton({
   );
 }
 
-function Confirm({
-  action,
-  word,
-  command,
-  onConfirm,
-  onClose,
-  children,
-}: ConfirmOptions & { readonly onClose: () => void }) {
+function Confirm(options: ConfirmOptions & { readonly onClose: () => void }) {
+  const { action, word, command, onConfirm, onClose, children } = options;
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const { act, error } = useAction();

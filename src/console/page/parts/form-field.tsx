@@ -17,8 +17,6 @@ interface FieldOptions<Value extends string> {
   /** With null, the field has no room for a note. */
   readonly note?: ComponentChildren;
   readonly errors?: readonly string[];
-  /** The id of a datalist. */
-  readonly list?: string;
   /** Whether the value is code: an id, JSON or an expression. */
   readonly isCode?: boolean;
   /** Further attributes of the control. */
@@ -27,26 +25,13 @@ interface FieldOptions<Value extends string> {
 }
 
 /** Shows a field with its label, errors and a note. Browsers do not store its value. */
-export function FormField<Value extends string = string>({
-  name,
-  label,
-  value,
-  onInput,
-  options,
-  rows,
-  note,
-  errors = [],
-  isCode,
-  children,
-  list,
-  placeholder,
-  control: more,
-}: FieldOptions<Value>) {
+export function FormField<Value extends string = string>(field: FieldOptions<Value>) {
+  const { name, label, value, onInput, options, rows, note, errors = [], isCode, placeholder } = field;
   const id = `field-${name}`;
   const described = { id, name, value, 'aria-describedby': `${id}-errors ${id}-note` };
   const control = {
-    ...more,
-    ...{ ...described, list, placeholder },
+    ...field.control,
+    ...{ ...described, placeholder },
     class: isCode ? 'code' : undefined,
     'aria-invalid': errors.length > 0,
     onInput: ({ currentTarget: { value: text, selectionStart } }: JSX.TargetedInputEvent<HTMLTextAreaElement>) =>
@@ -60,7 +45,7 @@ export function FormField<Value extends string = string>({
       {options !== undefined && <Select {...described} options={options} choose={(chosen) => onInput(chosen, 0)} />}
       {options === undefined && rows === undefined && <input {...(control as object)} />}
       {rows !== undefined && <textarea {...control} rows={rows} />}
-      {children}
+      {field.children}
       <FieldErrors id={`${id}-errors`} errors={errors} />
       {note !== null && (
         <p class="note" id={`${id}-note`}>

@@ -1,4 +1,4 @@
-import { type ReadonlySignal, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { messageOf } from '../loaded.ts';
 import { ask, hasFile } from '../session.ts';
@@ -15,33 +15,22 @@ interface RunState<T> {
   readonly at?: string;
 }
 
-/** The last run of a command. It continues while other screens are shown. */
-export interface HolderRun<T> {
-  readonly state: ReadonlySignal<RunState<T>>;
-  readonly start: () => void;
-}
-
-/** Returns the runs of a command on the vault's file. */
-export function holderRun<T>(command: string): HolderRun<T> {
+/** Returns the last run of a command on the vault's file. It continues while other screens are shown. */
+export function holderRun<T>(command: string) {
   const state = signal<RunState<T>>({ isRunning: false });
-  async function run(): Promise<void> {
+  async function start(): Promise<void> {
     state.value = { ...state.peek(), isRunning: true };
-    try {
-      state.value = {
-        isRunning: false,
-        result: await ask<T>(`holder/${command}`, { method: 'POST' }),
-        at: new Date().toISOString(),
-      };
-    } catch (error) {
-      state.value = { isRunning: false, error: messageOf(error) };
-    }
+    state.value = await ask<T>(`holder/${command}`, { method: 'POST' }).then(
+      (result) => ({ isRunning: false, result, at: new Date().toISOString() }),
+      (error) => ({ isRunning: false, error: messageOf(error) }),
+    );
   }
-  return { state, start: () => void run() };
+  return { state, start };
 }
 
 interface HolderCommandOptions<T> {
   readonly label: string;
-  readonly run: HolderRun<T>;
+  readonly run: ReturnType<typeof holderRun<T>>;
   /** The equivalent command line. */
   readonly command: ShownCommand;
   readonly isGood: (result: T) => boolean;

@@ -98,12 +98,17 @@ export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined 
 /**
  * Shows a button that copies `text`. Shows nothing on plain HTTP from another machine, where pages have no clipboard.
  */
-export function CopyButton({ text }: { readonly text: string }) {
-  if (!isSecureContext) return null;
+export function CopyButton({
+  text,
+  children = 'Copy',
+  ...more
+}: Parameters<typeof Button>[0] & { readonly text: string }) {
   return (
-    <Button class="quiet" onClick={() => copy(text)}>
-      Copy
-    </Button>
+    isSecureContext && (
+      <Button class="quiet" {...more} onClick={() => copy(text)}>
+        {children}
+      </Button>
+    )
   );
 }
 

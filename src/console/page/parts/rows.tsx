@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../keys.ts';
 import { go } from '../route.ts';
-import { Button } from './controls.tsx';
-import { briefTime, copy } from './pieces.tsx';
+import { briefTime, CopyButton, copy } from './pieces.tsx';
 
 export interface Column<Row> {
   readonly head: ComponentChildren;
@@ -84,6 +83,18 @@ function RowTable<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, se
   }
   const [down, up] = [() => move(1), () => move(-1)];
   const currentId = rows[at] && idOf(rows[at]);
+  const check = (label: string, of: readonly string[], tabIndex?: number) =>
+    selection && (
+      <td class="check">
+        <input
+          type="checkbox"
+          aria-label={label}
+          tabIndex={tabIndex}
+          checked={of.every((id) => selection.ids.has(id))}
+          onChange={() => selection.set(toggled(selection.ids, of))}
+        />
+      </td>
+    );
   const keysOfRow = currentId !== undefined && {
     ...(hasCopy && { c: () => copy(currentId) }),
     ...(selection && { x: () => selection.set(toggled(selection.ids, [currentId])) }),
@@ -104,11 +115,7 @@ function RowTable<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, se
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {selection && (
-              <td class="check">
-                <Check label="Select all" of={rows.map(idOf)} selection={selection} />
-              </td>
-            )}
+            {check('Select all', rows.map(idOf))}
             {columns.map(({ head, rank, size }, index) => (
               <th
                 scope="col"
@@ -129,11 +136,7 @@ function RowTable<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, se
               class={idOf(row) === open ? 'open' : undefined}
               onClick={(event) => isPlain(event) && go(hrefOf(row))}
             >
-              {selection && (
-                <td class="check">
-                  <Check label={`Select ${idOf(row)}`} of={[idOf(row)]} selection={selection} tabIndex={-1} />
-                </td>
-              )}
+              {check(`Select ${idOf(row)}`, [idOf(row)], -1)}
               <th scope="row">
                 <a
                   class={first?.isCode ? 'row id code' : 'row'}
@@ -146,13 +149,10 @@ function RowTable<Row>({ caption, columns, rows, idOf, hrefOf, open, hasCopy, se
                 >
                   {first?.show(row)}
                 </a>
-                {hasCopy && isSecureContext && (
-                  <Button
-                    class="quiet copy"
-                    tabIndex={-1}
-                    aria-label={`Copy ${idOf(row)}`}
-                    onClick={() => copy(idOf(row))}
-                  />
+                {hasCopy && (
+                  <CopyButton text={idOf(row)} class="quiet copy" tabIndex={-1} aria-label={`Copy ${idOf(row)}`}>
+                    {null}
+                  </CopyButton>
                 )}
               </th>
               {others.map(({ show, titleOf, rank, size, isCode }, index) => (
@@ -173,25 +173,6 @@ const isPlain = ({ target }: Event): boolean =>
   target instanceof Element && target.closest('a, button, .check') === null;
 
 const classOf = (...names: readonly (string | false | undefined)[]): string => names.filter(Boolean).join(' ');
-
-interface CheckOptions {
-  readonly label: string;
-  readonly of: readonly string[];
-  readonly selection: Selection;
-  readonly tabIndex?: number;
-}
-
-function Check({ label, of, selection, tabIndex }: CheckOptions) {
-  return (
-    <input
-      type="checkbox"
-      aria-label={label}
-      tabIndex={tabIndex}
-      checked={of.every((id) => selection.ids.has(id))}
-      onChange={() => selection.set(toggled(selection.ids, of))}
-    />
-  );
-}
 
 /** Adds the ids, or removes them if the set has all of them. */
 function toggled(ids: ReadonlySet<string>, of: readonly string[]): ReadonlySet<string> {

@@ -29,7 +29,7 @@ interface SeenOptions {
 /** Shows a page of tokens with the transform of the application, and one column for each further application. */
 export function SeenTokens({ application, others, all, filter }: SeenOptions) {
   const { start, token } = route.value.query;
-  const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, { start }, signal));
+  const page = useLoaded(`${filter.text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
   const total = useLoaded(filter.text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
   const seesOf = askerOf(application, all);
@@ -105,7 +105,7 @@ function CountAll({ id }: { readonly id: string }) {
   const [asked, setAsked] = useState<string>();
   const isAsked = asked === id;
   const { value, error, isLoading } = useLoaded(isAsked ? id : undefined, (signal) =>
-    vault().measureReach({ body: { application_id: id }, signal }),
+    vault.measureReach({ body: { application_id: id }, signal }),
   );
   if (!isAsked) {
     return <Button onClick={() => setAsked(id)}>Count all</Button>;

@@ -1,4 +1,4 @@
-import type { Token, TokenType } from '../../../client/create-client.ts';
+import type { TokenType } from '../../../client/create-client.ts';
 import type { Query } from '../../../core/search/parse-query.ts';
 import type { ShownCall } from '../parts/command-of.ts';
 import { forgetMatch } from '../parts/forget-match.ts';
@@ -115,29 +115,21 @@ export function queryAt({ q = '', find }: Readonly<Record<string, string>>): str
   return find === undefined ? q : kept.get(find);
 }
 
-export interface TokenPage {
-  readonly tokens: readonly Token[];
-  /** The cursor of the next page. */
-  readonly next: string | undefined;
-}
-
-interface PageStart {
-  /** The cursor of the page; undefined for the first page. */
-  readonly start: string | undefined;
-  readonly order?: 'oldest' | undefined;
-}
-
-/** Loads a page after a cursor. Requests masked data, even when the identity may see more. */
+/**
+ * Loads the page after the cursor `start`, and the cursor of the next page. Requests masked data, even when the identity
+ * may see more.
+ */
 export async function askPage(
   { list, text }: ParsedFilter,
-  { start, order }: PageStart,
+  start: string | undefined,
   signal: AbortSignal,
-): Promise<TokenPage> {
+  order?: 'oldest',
+) {
   const paged = { transform: 'mask' as const, size: PAGE_SIZE, ...(order && { order }), ...(start && { start }) };
   const { pagination, data } =
     list === undefined
-      ? await vault().searchTokensByCursor({ body: { query: text, ...paged }, signal })
-      : await vault().listTokensByCursor({ query: { ...list, ...paged }, signal });
+      ? await vault.searchTokensByCursor({ body: { query: text, ...paged }, signal })
+      : await vault.listTokensByCursor({ query: { ...list, ...paged }, signal });
   return { tokens: data, next: pagination.next };
 }
 
@@ -146,8 +138,8 @@ export async function askTotal({ list, text }: ParsedFilter, signal: AbortSignal
   const one = { size: 1, transform: 'redact' as const };
   const { pagination } =
     list === undefined
-      ? await vault().searchTokens({ body: { query: text, ...one }, signal })
-      : await vault().listTokens({ query: { ...list, ...one }, signal });
+      ? await vault.searchTokens({ body: { query: text, ...one }, signal })
+      : await vault.listTokens({ query: { ...list, ...one }, signal });
   return upTo(pagination.total_items, pagination.total_items_capped);
 }
 

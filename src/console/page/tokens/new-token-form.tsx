@@ -38,7 +38,7 @@ export function NewTokenForm() {
   const isSettled = settled === body && !isLoading;
 
   async function create() {
-    const { id }: { readonly id: string } = JSON.parse(await sendText('tokens', body));
+    const { id }: { readonly id: string } = JSON.parse(await sendText('/tokens', body));
     toast('Token created');
     go(address('tokens', { token: id }), 'replace');
   }
@@ -82,7 +82,7 @@ export function NewTokenForm() {
 /** Resolves to the vault's reply, or to the errors in the draft. Rejects for a 401 and for failures without a reply. */
 async function previewOf(body: string, signal: AbortSignal): Promise<{ text?: string; refused?: Refusal }> {
   try {
-    return { text: await sendText('tokens/preview', body, { signal }) };
+    return { text: await sendText('/tokens/preview', body, { signal }) };
   } catch (error) {
     if (!(error instanceof VaultError) || error.status === 401) throw error;
     return { refused: refusalOf(error) };

@@ -5,7 +5,7 @@ import { type Loaded, useLoaded } from '../loaded.ts';
 import { Sees, Wrong } from '../parts/pieces.tsx';
 import { Reveal } from '../parts/reveal.tsx';
 import { actingAs, holdersOf, isHeld, keyName } from '../session.ts';
-import { explainOwn } from '../vault.ts';
+import { clientAs } from '../vault.ts';
 
 /** The access of the console's own keys to a token, as the vault explains it. */
 interface OwnAccess {
@@ -22,7 +22,7 @@ export function useOwnAccess(id: string): Loaded<OwnAccess> {
     const allowed = new Set<string>();
     let own: OwnAccess['own'];
     for (const key of keys) {
-      const { permissions } = await explainOwn(id, key.n, signal);
+      const { permissions } = await clientAs(key.n).explainAccess({ body: { token_id: id }, signal });
       for (const each of permissions) if (each.allowed) allowed.add(each.permission);
       const read = permissions.find(({ permission }) => permission === 'token:read');
       if (read !== undefined && (own === undefined || isMore(read, own.read))) own = { key, read };

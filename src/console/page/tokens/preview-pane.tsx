@@ -29,44 +29,37 @@ export function PreviewPane({ text, isStale, none }: PreviewOptions & { readonly
 }
 
 function Made({ text, isStale }: PreviewOptions) {
-  const {
-    id,
-    id_is,
-    search_indexes = [],
-    search_values,
-    fingerprinted,
-    containers,
-    mask,
-  }: TokenPreview = JSON.parse(text);
+  const made: TokenPreview = JSON.parse(text);
+  const { search_indexes: indexes = [] } = made;
   const masked = memberText(text, 'data');
   return (
     <div class={isStale ? 'stale' : ''}>
       <h3>
-        Id <span class="note">{ID_IS[id_is]}</span>
+        Id <span class="note">{ID_IS[made.id_is]}</span>
       </h3>
-      <code>{id}</code>
+      <code>{made.id}</code>
       <h3>Masked</h3>
-      {masked === undefined || mask === undefined ? (
+      {masked === undefined || made.mask === undefined ? (
         <p class="note">no mask: masked reads omit the data</p>
       ) : (
         <JsonView text={masked} />
       )}
       <h3>Found by</h3>
-      {search_indexes.length === 0 ? (
+      {indexes.length === 0 ? (
         <p class="note">no search index</p>
       ) : (
         <Table
           caption="Search indexes and their values"
-          rows={search_indexes.map((expression, at) => [
+          rows={indexes.map((expression, at) => [
             <code key="expression">{expression}</code>,
-            <code key="value">{search_values[at]}</code>,
+            <code key="value">{made.search_values[at]}</code>,
           ])}
         />
       )}
       <h3>Fingerprint of</h3>
-      <code>{fingerprinted}</code>
+      <code>{made.fingerprinted}</code>
       <h3>Containers</h3>
-      <Tags of={containers} />
+      <Tags of={made.containers} />
       <SeenBy text={text} isDraft />
     </div>
   );

@@ -7,7 +7,7 @@ import { counted } from '../parts/numbers.ts';
 import { toast } from '../parts/pieces.tsx';
 import type { Selection } from '../parts/rows.tsx';
 import { isHeld } from '../session.ts';
-import { loadText, vault } from '../vault.ts';
+import { jsonText, vault } from '../vault.ts';
 
 /** The number of tokens per request of an export. */
 const AT_ONCE = 20;
@@ -22,7 +22,7 @@ export function SelectedTokens({ ids, set }: Selection) {
     const left = new Set(all);
     try {
       for (const id of all) {
-        await vault().deleteToken({ params: { id } });
+        await vault.deleteToken({ params: { id } });
         left.delete(id);
       }
     } finally {
@@ -60,7 +60,7 @@ async function save(ids: readonly string[]): Promise<void> {
   for (let at = 0; at < ids.length; at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE).map((id) => ['id', id]);
     const query = new URLSearchParams([...some, ['transform', 'mask'], ['size', String(AT_ONCE)]]);
-    lists.push((memberText(await loadText(`v2/tokens?${query}`), 'data') ?? '[]').slice(1, -1));
+    lists.push((memberText(await jsonText(`/v2/tokens?${query}`), 'data') ?? '[]').slice(1, -1));
   }
   const file = new Blob([`[${lists.filter((list) => list !== '').join(',\n')}]\n`], { type: 'application/json' });
   const link = document.createElement('a');

@@ -46,12 +46,10 @@ const NEEDS_SEARCH =
 /** Resolves to the address of the token, or else of the application, with this UUID. */
 async function openOf(typed: string): Promise<string | undefined> {
   if (!isUuid(typed)) return undefined;
-  const tokens = await vault().listTokensByCursor({ query: { id: [typed], size: 1, transform: 'redact' } });
+  const tokens = await vault.listTokensByCursor({ query: { id: [typed], size: 1, transform: 'redact' } });
   if (tokens.data.length > 0) return address('tokens', { q: `id:${typed}`, token: typed });
   if (!isHeld('application:read')) return undefined;
-  const application = await vault()
-    .getApplication({ params: { id: typed } })
-    .catch(() => undefined);
+  const application = await vault.getApplication({ params: { id: typed } }).catch(() => undefined);
   return application && address('applications', { app: typed });
 }
 

@@ -47,7 +47,7 @@ const ENTRIES = 5;
 function TokenLog({ id }: { readonly id: string }) {
   const isAllowed = isHeld('log:read');
   const { value, error } = useLoaded(isAllowed ? id : undefined, (signal) =>
-    vault().listLogs({ query: { entity_id: id, size: ENTRIES }, signal }),
+    vault.listLogs({ query: { entity_id: id, size: ENTRIES }, signal }),
   );
   if (!isAllowed) return null;
   return (
@@ -80,7 +80,7 @@ function TokenActions({ id, allowed }: ActionsOptions) {
   const may = (permission: TokenPermission) => allowed?.has(permission) ?? isHeld(permission);
 
   async function remove() {
-    await vault().deleteToken({ params: { id } });
+    await vault.deleteToken({ params: { id } });
     toast('Token deleted');
     reload();
     go(here({ token: undefined }), 'replace');

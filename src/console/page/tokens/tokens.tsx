@@ -47,7 +47,7 @@ function TokenList({ filter }: { readonly filter: ParsedFilter }) {
   const order = route.value.query['order'] === 'oldest' ? 'oldest' : undefined;
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const { text } = filter;
-  const page = useLoaded(`${text} ${order} ${start ?? ''}`, (signal) => askPage(filter, { start, order }, signal));
+  const page = useLoaded(`${text} ${order} ${start ?? ''}`, (signal) => askPage(filter, start, signal, order));
   useLayoutEffect(() => select(new Set()), [text]);
   const total = useLoaded(text, (signal) => askTotal(filter, signal));
   const { tokens = [], next } = page.value ?? {};
@@ -110,7 +110,7 @@ function OrderLink({ order }: { readonly order: 'oldest' | undefined }) {
 /** Shows the number of tokens of each type, as a link to these tokens. */
 function TypeCounts({ q }: { readonly q: string | undefined }) {
   const isAllowed = isHeld('report:read');
-  const { value } = useLoaded(isAllowed ? 'usage' : undefined, (signal) => vault().getUsageReport({ signal }));
+  const { value } = useLoaded(isAllowed ? 'usage' : undefined, (signal) => vault.getUsageReport({ signal }));
   const counts = Object.entries(value?.token_report.metrics_by_type ?? {}).filter(([, { count }]) => count > 0);
   const all = counts.reduce((sum, [, { count }]) => sum + count, 0);
   const chips = [

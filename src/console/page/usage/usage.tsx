@@ -13,8 +13,8 @@ const MONTHS = 12;
 export function Usage() {
   const { value, error } = useLoaded('usage', async (signal) => {
     const [{ token_report: report }, { months }] = await Promise.all([
-      vault().getUsageReport({ signal }),
-      vault().getActivity({ query: { months: MONTHS }, signal }),
+      vault.getUsageReport({ signal }),
+      vault.getActivity({ query: { months: MONTHS }, signal }),
     ]);
     return { report, months };
   });
