@@ -69,13 +69,7 @@ function askFish(): readonly (readonly string[])[] {
 }
 
 /** Runs the completion of zsh. It needs a terminal, which the zpty module emulates. A widget prints the suggestions. */
-function askZsh(): readonly (readonly string[])[] {
-  const asks = LINES.map(
-    (line) => `zpty -w -n z $'${line}\\t\\x15'
-zpty -w -n z $'print DO""NE\\n'
-zpty -r z out '*DONE*'
-print -r -- "$out"; print ${END}`,
-  );
+function askZsh(line: string): readonly string[] {
   const script = `
 zmodload zsh/zpty
 zpty z zsh -f -i
@@ -83,19 +77,20 @@ zpty -w z 'PS1=; unsetopt beep; eval "$(vault completion zsh)"; zstyle ":complet
 zpty -w z 'compadd() { [[ " $* " == *" -D "* || " $* " == *" -O "* || " $* " == *" -A "* ]] && { builtin compadd "$@"; return }; local -a found; builtin compadd -O found "$@"; print -rl -- "<"\${^found}">"; builtin compadd "$@" }'
 zpty -w z 'show() { }; zle -N show; print REA""DY'
 zpty -r z out '*READY*'
-${asks.join('\n')}`;
-  return answersIn(runShell('zsh', ['-f', '-c', script]), /<([^<>\s]+)>/g);
+zpty -w -n z $'${line}\\t\\x15'
+zpty -w -n z $'print DO""NE\\n'
+zpty -r z out '*DONE*'
+print -r -- "$out"`;
+  return answersIn(runShell('zsh', ['-f', '-c', script]), /<([^<>\s]+)>/g).flat();
 }
 
-/** The terminal is emulated, so on a busy machine an answer may be late. */
-function askZshAgain(): readonly (readonly string[])[] {
-  const isWhole = (found: readonly (readonly string[])[]) => LINES.every((_line, at) => found[at]?.length !== 0);
-  return [1, 2].reduce((found) => (isWhole(found) ? found : askZsh()), askZsh());
-}
+/** The terminal is emulated, so on a busy machine the answer may be late. */
+const askZshAgain = (line: string) =>
+  [1, 2, 3].reduce<readonly string[]>((found) => (found.length > 0 ? found : askZsh(line)), []);
 
 const ASK: Readonly<Partial<Record<CompletionShell, () => readonly (readonly string[])[]>>> = {
   bash: askBash,
-  zsh: askZshAgain,
+  zsh: () => LINES.map(askZshAgain),
   fish: askFish,
 };
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];

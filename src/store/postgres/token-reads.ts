@@ -22,7 +22,7 @@ const PRESENTED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presen
 /** The same columns for a page, where long values are empty. */
 export const PAGE_COLUMNS = PRESENTED_COLUMNS.replace(
   /t\.(?:presented|revealed)/g,
-  `CASE WHEN length($&) <= ${MAX_LISTED} THEN $& ELSE '' END`,
+  `CASE WHEN length($&) > ${MAX_LISTED} THEN '' ELSE $& END`,
 );
 /** The same columns without the last one. */
 export const SCANNED_COLUMNS = PAGE_COLUMNS.replace(/, CASE WHEN length\(t\.revealed.*END/, '');

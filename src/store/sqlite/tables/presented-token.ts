@@ -21,7 +21,7 @@ export const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.c
 /** The same columns for a page, where long values are empty. */
 export const LISTED_COLUMNS = PRESENTED_COLUMNS.replace(
   /t\.(?:presented|full)/g,
-  `CASE WHEN length($&) <= ${MAX_LISTED} THEN $& ELSE x'' END`,
+  `CASE WHEN length($&) > ${MAX_LISTED} THEN x'' ELSE $& END`,
 );
 
 /** The same columns, but without `full`. */
