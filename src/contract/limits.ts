@@ -23,7 +23,7 @@ export const MAX_DEPTH = 500;
 /** The maximum bytes of the JSON text of a token's data. */
 export const MAX_DATA = 4 * 1024 * 1024;
 
-/** The maximum bytes of a sealed value that a store reads with a page. It reads longer ones one at a time. */
+/** The maximum bytes of a sealed value within a page. Longer values are read one at a time. */
 export const MAX_LISTED = 64 * 1024;
 
 /** The maximum bytes of the JSON text of a token's mask, expressions and metadata together. */

@@ -65,9 +65,9 @@ export interface OperationCli {
    * member of one of the two, or a switch.
    */
   readonly sharing?: { readonly with: string; readonly flag: string; readonly isAbsent?: true };
-  /** The members of the body that become arguments, behind those of `params`. */
+  /** The members of the body that become arguments, after those of `params`. */
   readonly arguments?: readonly string[];
-  /** The flags whose names differ from the member's name in kebab-case, which is in the singular for a list. */
+  /** Other names of flags than the default: the member in kebab-case, in the singular for a list. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The operation that `--all` calls to read the same list by cursor. */
   readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';

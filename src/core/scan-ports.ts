@@ -32,7 +32,7 @@ export interface FoundPage {
   readonly total: number | undefined;
 }
 
-/** The columns that a scan reads: all but the value with the data. A scan leaves the other one empty if it is long. */
+/** The columns that a scan reads: all but `full`. `presented` is empty if it is longer than `MAX_LISTED`. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
 
 /** The token after which a scan continues, in its order. */
@@ -82,8 +82,8 @@ export interface TokenScan {
 }
 
 /**
- * Synchronous reads of one snapshot of a store. When a read of tokens fails, the store repeats it: it can wait for a
- * lock, and reports the problem.
+ * Synchronous reads of one snapshot of a store. A failed read of tokens is repeated outside the snapshot, where the store
+ * waits for locks and reports problems.
  */
 export interface SnapshotReads {
   /** Returns what `AuditStore.followAudit` resolves to. */

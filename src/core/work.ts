@@ -104,12 +104,12 @@ export class Work {
   }
 
   /**
-   * Reads values of a reply, of at most `most` bytes, which are counted before the values are opened. Values must not
+   * Reads values of a reply, at most `maxBytes`, and counts their bytes before they are opened. Values must not
    * wait in memory: if there may be no room, waits for it first; if others have taken it, drops the values and reads
    * them again.
    */
-  *readHeld<T>(most: number, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
-    if (!this.#replies.mayHold(this.account, most)) yield* settled(this.hold(most));
+  *readHeld<T>(maxBytes: number, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
+    if (!this.#replies.mayHold(this.account, maxBytes)) yield* settled(this.hold(maxBytes));
     let found: T | undefined = yield* read();
     const waiting = this.hold(bytesOf(found));
     if (waiting === undefined) return found;

@@ -88,7 +88,7 @@ function find(method: string, url: string): RouteMatch | 'bad_path' | undefined 
   if (found === null) return undefined;
   const route: Route | null = found.store;
   if (route === null) return 'bad_path';
-  // The casts are safe: each parameter of a route has a value, and `parseQueryString` has made the query.
+  // The casts are safe: each parameter of a route has a value, and the router returns what `parseQueryString` returned.
   const params = found.params as RouteMatch['params'];
   const query = found.searchParams as object as ParsedQuery;
   // `/tokens//` has no route.

@@ -143,7 +143,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       return openText(sodium, carried.audit_sealing, CURSOR_KEY_ID, cursorContext(tenantId), sealed);
     },
 
-    // Other bytes are no envelope.
+    // `envelopeKeyId` throws for shorter bytes.
     isAuditBase: (sealed) => sealed.length > ENVELOPE_OVERHEAD && envelopeKeyId(sealed) === BASE_KEY_ID,
 
     recordHash({ table, tenant_id, id, revision }) {

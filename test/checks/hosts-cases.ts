@@ -62,7 +62,7 @@ const at = (port: number, name: string, address = '127.0.0.1') => ['--resolve', 
 const { daemon, metrics, relay, plain, tls, rewriting, forward } = PORTS;
 const OWN = '127.0.0.1 localhost [::1]'.split(' ');
 
-/** A request with a name that somebody else lets lead to this machine. */
+/** A request whose host name an attacker resolves to this machine. */
 const rebound = (what: string, wanted: string, port: number, path: string, address?: string) =>
   byCurl(what, wanted, `http://evil.test:${port}${path}`, ...at(port, 'evil.test', address));
 

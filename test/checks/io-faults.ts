@@ -69,7 +69,7 @@ function place(vault: IoFaultVault, name: CommandName, folder: string, bin: stri
   return { file, traced: { command, paths: [folder, ...beside], apiKey: vault.everything, log: `${folder}.strace` } };
 }
 
-/** Returns what is wrong afterwards: the command must have done everything, or nothing and said why. */
+/** Returns what is wrong afterwards: the command must have done everything, or nothing, and reported why. */
 async function judge(vault: IoFaultVault, { file }: Place, after: string, { exit, stderr }: Ended) {
   const defined = EXITS.has(exit) && stderr.startsWith('vault: ') && !stderr.includes('unexpected error');
   if (exit !== 0 && !defined) return `ends with ${exit}: ${stderr.slice(0, 300)}`;

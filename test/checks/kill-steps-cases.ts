@@ -9,7 +9,7 @@ interface Before {
 
 export interface KillCase {
   readonly what: string;
-  /** Whether `.ci/run` kills it at 100 steps rather than at 10. */
+  /** Whether `.ci/run` kills it at 60 steps rather than at 6. */
   readonly isLong?: true;
   readonly prepare: (vault: SteppedVault) => Promise<unknown>;
   /** The share of a whole run's steps over which the kills are spread. */

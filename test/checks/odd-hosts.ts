@@ -122,7 +122,7 @@ function tryOnePath(bin: string): void {
   judge({ words, name: '--file', code: 'ENOTDIR' }, ran.status, ran.stderr);
 }
 
-/** The product is at home without a home folder, on a read-only disk, under every signal and odd paths. */
+/** Checks users without a home folder, read-only disks, signals and impossible paths. */
 async function run({ seed, quick }: CheckOptions) {
   const [onProcesses, onFiles] = await Promise.all([tryProcesses(quick), tryFiles(seed, quick)]);
   return { ...onProcesses, ...onFiles };

@@ -2,9 +2,9 @@ import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { APPLICANTS } from './permission-applicants.ts';
 import { type MatrixResult, runMatrix } from './permission-run.ts';
 
-/** A quick run has one of this many applicants over HTTP, too, and of the cells with invalid keys. */
+/** A quick run sends one in `http` applicants over HTTP, too, and runs one in `invalid` cells with an invalid key. */
 const EVERY = { http: 7, invalid: 5 } as const;
-/** The maximum number of cells with invalid keys over HTTP: a daemon limits failed authentications. */
+/** The cells with invalid keys over HTTP in a quick run, at most: a daemon limits failed authentications. */
 const MAX_UNAUTHENTICATED = 15;
 /** The control has every tenth applicant. */
 const CONTROL_EVERY = 10;

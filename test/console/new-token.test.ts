@@ -17,7 +17,7 @@ async function open(query: string): Promise<Page> {
   return page;
 }
 
-/** Every how many of the broken expressions the form shows. */
+/** The form shows every tenth broken expression. */
 const SHOWN = 10;
 
 const errorsOf = (page: Page, name: string) => page.locator(`#field-${name}-errors span`).allInnerTexts();

@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
@@ -123,6 +133,32 @@ it('an edited anchor and the anchor of another vault are rejected; a new master 
   const nowhere = join(folder, 'no', 'such', 'folder');
   await expect(withVault(file, async () => undefined, nowhere)).rejects.toMatchObject({ code: 'file_unwritable' });
   expect(existsSync(nowhere)).toBe(false);
+});
+
+it('an anchor detects a truncated log', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  const copy = join(folder, 'copy.db');
+  await withVault(
+    file,
+    async (vault) => {
+      for (let n = 0; n < 5; n += 1) await callVault(vault, apiKey, 'createToken', TOKEN);
+      await sleep(1300);
+      // Copy the file while its log is not yet checkpointed, as after a crash.
+      copyFileSync(file, copy);
+      copyFileSync(`${file}-wal`, `${copy}-wal`);
+    },
+    anchor,
+  );
+  const taken = readFileSync(`${copy}-wal`);
+  const whole = readFileSync(copy);
+  expect(taken.length).toBeGreaterThan(10_000);
+  truncateSync(`${copy}-wal`, Math.floor(taken.length / 2));
+  await expect(withVault(copy, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
+  for (const suffix of ['-wal', '-shm']) rmSync(copy + suffix, { force: true });
+  writeFileSync(copy, whole);
+  writeFileSync(`${copy}-wal`, taken, { mode: 0o600 });
+  await withVault(copy, async () => undefined, anchor);
 });
 
 it('an anchor detects an older file whose counter was raised', async () => {

@@ -337,9 +337,9 @@ describe('the audit', () => {
   });
 
   it.each<[what: string, change: (row: AuditEntry) => readonly AuditEntry[], reason: string]>([
-    ['ends at no time that an altered row claims', (row) => [{ ...row, at: 0 }], 'cannot be decrypted'],
-    ['skips no row that was left out', () => [], 'is missing'],
-  ])('a search %s', async (_, change, reason) => {
+    ['ignores the time of an altered row', (row) => [{ ...row, at: 0 }], 'cannot be decrypted'],
+    ['reports a missing row', () => [], 'is missing'],
+  ])('a search of the log %s', async (_, change, reason) => {
     const { store, keyring, revealing, call } = await openAudited('mutations');
     const { sequence } = await store.auditHead();
     await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: 1 } });

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { backUpVault, compactVault, restoreVault } from '../../src/vault/admin.ts';
+import { backUpVault, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
 import { checkVaultFile } from '../../src/vault/checks/check-vault-file.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -78,6 +78,32 @@ it('does not accept the file of a running vault as a backup', async () => {
     await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
     await expect(restore(file, join(folder, 'r.db'))).rejects.toMatchObject({ code: 'conflict' });
   });
+});
+
+it('holds neither the old keys nor their ciphertexts after a rotation, in file and log', async () => {
+  const { file, apiKey } = await fileVault(300);
+  const old: Buffer[] = [];
+  await tamperFile(file, (connection) => {
+    const rows = connection
+      .prepare<[], Buffer>(
+        'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT full FROM token',
+      )
+      .pluck();
+    // Compare nonce and ciphertext; the bytes before them are the same in many values.
+    old.push(...rows.all().map((bytes) => bytes.subarray(5, 45)));
+  });
+  const holds = (bytes: Buffer) => old.filter((secret) => bytes.includes(secret)).length;
+  expect(holds(readFileSync(file))).toBe(304);
+  await withVault(file, async (vault) => {
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    await admin.rotate({ indexes: true, master: true });
+    // The log is empty before any connection closes.
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    await admin.close();
+    expect((await callVault(vault, apiKey, 'getToken', { id: 'token-7' })).body['data']).toBe(7);
+  });
+  expect(holds(readFileSync(file))).toBe(0);
+  expect(await doctor(file)).toMatchObject({ ok: true });
 });
 
 it('reports the size of the file before it is copied, and the checked records of all', async () => {

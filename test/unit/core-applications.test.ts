@@ -18,6 +18,20 @@ async function made(body: object) {
   return { answer, id: String(answer.at('id')), key: String(answer.at('key')) };
 }
 
+describe('Create Application (§4.2)', () => {
+  it.each(['private', 'public', 'management', 'expiring'])('a management application creates type %s', async (type) => {
+    const permissions = {
+      private: 'token:read',
+      public: 'token:create',
+      management: 'tenant:read',
+      expiring: 'token:read',
+    };
+    const { answer } = await made({ type, permissions: [permissions[type as keyof typeof permissions]] });
+    expect(answer.at('rules')).toEqual([]);
+    expect(answer.at('expires_at')).toBe(type === 'expiring' ? '2026-03-01T09:31:00.000+00:00' : undefined);
+  });
+});
+
 describe('Update Application (§4.2, decisions §6)', () => {
   it('absent or null permissions mean none', async () => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });

@@ -241,7 +241,7 @@ describe('the types of the client', () => {
     expectTypeOf(globalThis.fetch).toExtend<Fetch>();
   });
 
-  it('accept undefined for what may be left out', () => {
+  it('accept undefined for optional members', () => {
     type Without<Type> = { readonly [Name in keyof Type]: Type[Name] | undefined };
     expectTypeOf<Without<ClientOptions> & Pick<ClientOptions, 'url' | 'apiKey'>>().toExtend<ClientOptions>();
     expectTypeOf<Without<CallOptions>>().toExtend<CallOptions>();

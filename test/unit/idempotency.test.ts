@@ -66,6 +66,17 @@ describe('a call with an idempotency key', () => {
     expect(await countTokens()).toBe(1);
   });
 
+  it('stores nothing when it fails or changes nothing', async () => {
+    expect((await core.own('createToken', keyed({ body: { type: 'token' } }))).status).toBe(400);
+    const id = await core.token({ ...BODY, id: 'mine' });
+    expect((await core.own('createToken', keyed({ body: { ...BODY, id } }))).status).toBe(409);
+    const duplicate = keyed({ body: { ...BODY, deduplicate_token: true } });
+    for (const _try of [1, 2]) {
+      expect(await core.own('createToken', duplicate)).toMatchObject({ status: 201, replayed: undefined });
+    }
+    expect((await core.own('createToken', keyed())).replayed).toBeUndefined();
+  });
+
   it('stays taken when the token expires', async () => {
     const expires_at = new Date(core.clock.now() + 60_000).toISOString();
     const parts = keyed({ body: { ...BODY, expires_at } });

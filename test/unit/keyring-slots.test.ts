@@ -121,6 +121,11 @@ describe('the derivation cost of a slot', () => {
     const header = altered(keyHeader, 0, { cost: PASSPHRASE_COST });
     expect((await faultOf(unlockMasterKey(header, KEY))).code).toBe('damaged');
   });
+
+  test('changes the derived keys, so another cost opens nothing', async () => {
+    const header = altered(passphraseHeader, 0, { cost: { passes: 2, memory_kib: 65_536 } });
+    expect((await faultOf(unlockMasterKey(header, PASSPHRASE))).code).toBe('wrong_credential');
+  });
 });
 
 describe('an altered slot with a valid checksum', () => {

@@ -91,6 +91,7 @@ describe('openVault', () => {
     ['a key file that is missing', 'usage', (file) => ({ keyFile: `${file}.none` })],
     ['a key file that others can read', 'file_unsafe', (file) => chmodSync(`${file}.key`, 0o644)],
     ['a key file of another length', 'wrong_credential', (file) => truncateSync(`${file}.key`, 31)],
+    ['another file without a key file', 'credential_missing', () => ({ file: 'package.json', keyFile: undefined })],
     ['another file', 'not_a_vault', (file) => writeFileSync(file, 'x'.repeat(8192))],
   ])('rejects %s: %s', async (_what, code, spoil) => {
     const { file } = await makeVault();

@@ -19,6 +19,20 @@ import {
 } from '../conformance/store-fixtures.ts';
 import { openStore, rawConnection, storeWithConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
+/** Returns the longest time in milliseconds for which `work` blocked the event loop. */
+async function longestLag(work: () => Promise<unknown>): Promise<number> {
+  let last = performance.now();
+  let longest = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 2);
+    last = now;
+  }, 2);
+  await work();
+  clearInterval(timer);
+  return longest;
+}
+
 describe('two processes on one file', () => {
   it("see each other's changes at once", async () => {
     const file = await temporaryVault();
@@ -82,6 +96,30 @@ describe('two processes on one file', () => {
     const { total } = await first.findTokens(everything(id), FIRST_PAGE, NOW);
     const { types, active } = await first.usage(id, MONTH, NOW);
     expect([total, types[0]?.count, active]).toEqual([90, 90, 90]);
+  });
+
+  it('wait for a lock without blocking the event loop, read meanwhile, and fail after the deadline', async () => {
+    const file = await temporaryVault();
+    const { store } = await storeWithConnection(file, 500);
+    const { id } = await addTenant(store);
+    const token = await addToken(store, id);
+    const other = await rawConnection(file);
+
+    other.exec('BEGIN IMMEDIATE');
+    const lag = await longestLag(async () => {
+      const waiting = expect(addToken(store, id)).rejects.toMatchObject({ code: 'vault_busy', retryAfter: 1 });
+      expect((await store.findToken(id, token.id, NOW))?.id).toBe(token.id);
+      await store.ping();
+      await waiting;
+    });
+    // A wait inside SQLite would block the event loop for all 500 ms.
+    expect(lag).toBeLessThan(300);
+
+    const patient = addToken(store, id, { id: 'patient' });
+    await sleep(100);
+    other.exec('COMMIT');
+    await expect(patient).resolves.toBeDefined();
+    expect((await store.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(2);
   });
 });
 

@@ -11,7 +11,7 @@ function call(path: string, init: RequestInit, as = actingAs.value): Promise<Res
 
 /** Returns a client of the vault's API for the identity with the number `as`. Default: the chosen identity. */
 export function clientAs(as?: number) {
-  // The server half adds the key. No client sends one with spaces.
+  // The daemon adds the API key. No client sends one with spaces.
   const apiKey = 'of the session';
   return createClient({ url: '', apiKey, headerPrefix: 'X-Vault', fetch: (url, init) => call(url, init, as) });
 }

@@ -93,7 +93,7 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
       const known = tenants.get(tenantId)?.records.tenant_key;
       return known?.size === keys.length && keys.every((key) => known.has(String(key)));
     },
-    /** Returns whether no record has changed since it was read, nor the tenant or its keys after the row `changed`. */
+    /** Returns whether these records are as they were read, and the tenant and its keys as at the row `changed`. */
     isUnchanged(tenantId: string, changed: number, read: readonly StampedRecord[]): boolean {
       const tenant = tenants.get(tenantId);
       if (tenant?.changed !== changed || tenant.isClosed) return false;

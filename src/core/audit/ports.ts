@@ -88,7 +88,7 @@ export interface AuditStore {
   /** Appends a row with a digest. */
   appendAuthority(draft: AuthorityDraft): Promise<void>;
   /**
-   * Resolves to what `readAudit` resolves to. Quick: each call asks. Reads that begin in the same tick see no older
+   * Resolves to what `readAudit` resolves to. Must be fast: every API call runs it. Reads that begin in the same tick see no older
    * state. Rejects with `vault_moved` if the vault was moved away.
    */
   followAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;

@@ -3,6 +3,7 @@ import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
 import { governingTransform, type TokenFacts } from '../access/grants.ts';
 import { visibility } from '../access/visibility.ts';
+import { isSameBytes } from '../bytes.ts';
 import type { Caller, Context, Handler } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
@@ -78,7 +79,9 @@ function* numberedPage(asked: Asked, numbered: PageQuery, caller: Caller, contex
   return pageWith(yield* show(records, asked, sought, caller, context), total, sought, numbered);
 }
 
-/** Reads a page whose reply is counted. A reply above the size limit is refused before it is complete. */
+/**
+ * Reads a page and counts its bytes for the account. `show` rejects a reply above the size limit before it is complete.
+ */
 function readPage<Page extends { readonly records: readonly PresentedToken[] }>(
   find: () => Steps<Page>,
   { work }: Caller,
@@ -159,8 +162,7 @@ function* show(
     const isWhole = record.presented.length > 0 && (record.full.length > 0 || asked.transform !== undefined);
     const reads = context.ticks.now?.reads ?? context.store;
     const whole = isWhole ? record : yield* settled(reads.findPresentedToken(record.tenant_id, record.id, sought.now));
-    // A token that has changed since it was found may fail; the call is then repeated.
-    if (whole !== undefined) page.add(whole);
+    if (whole !== undefined) page.add(whole, isSameBytes(whole.clear, record.clear));
   }
   return page.end();
 }
@@ -199,18 +201,18 @@ function createPage({ query, isSearch, transform }: Asked, sought: Sought, calle
   return {
     /**
      * Adds a token that the store found. Its opened values decide, because indexes can be altered without a key. Throws
-     * `integrity_failure` if they contradict the indexes.
+     * `integrity_failure` if they contradict the indexes, unless the token has changed since (`isAsFound`).
      */
-    add(record: PresentedToken): void {
+    add(record: PresentedToken, isAsFound: boolean): void {
       const presented = presentToken(tenant.keyring, grants, record.id, record, transform);
       if (presented === undefined || !isSearchable(presented) || matches?.(presented) === false) {
-        if (sought.isExact) requireFound(sought, record);
+        if (sought.isExact && isAsFound) requireFound(sought, record);
         return;
       }
       length += presented.text.text.length;
       if (length > context.limits.response) throw pageTooLarge();
       revealed ||= presented.transform === 'reveal';
-      // The record itself would keep its values.
+      // The record would keep its sealed values in memory.
       const { tenant_id, id, active_month } = record;
       shown.push({ tenant_id, id, active_month });
       tokens.push(presented.text);

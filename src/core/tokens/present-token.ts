@@ -18,8 +18,8 @@ import {
 } from './token-codec.ts';
 
 /**
- * Returns the number of sealed bytes of a token, the maximum for values that a page lacks, and 0 without a token. Its reply
- * is about as long.
+ * Returns the sealed bytes of a token, about the length of its reply. Counts the maximum for values that the page left
+ * out, and 0 without a token.
  */
 export function sealedBytes(token: PresentedToken | undefined): number {
   return token === undefined ? 0 : (token.presented.length || MAX_DEFINITION) + (token.full.length || MAX_DATA);

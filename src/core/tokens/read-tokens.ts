@@ -4,8 +4,9 @@ import type { SnapshotReads } from '../scan-ports.ts';
 import { isPromise } from '../steps.ts';
 import { sealedBytes } from './present-token.ts';
 
-/** The number of tokens in one read, and the sealed bytes after which a read in a tick ends. */
+/** The number of tokens in one read. */
 const READ_AT_ONCE = 25;
+/** The sealed bytes after which a read within a tick stops. */
 const BYTES_AT_ONCE = 1024 * 1024;
 
 /** Yields the tokens with these ids, in order; undefined for a missing or expired one. Reads some tokens at once. */

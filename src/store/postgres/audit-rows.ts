@@ -17,7 +17,7 @@ const APPENDING: QueuedWrite<void> = {
   read: () => ({ hasChanged: true, result: undefined }),
 };
 
-/** Selects the rows after `$1`, and whether the vault was moved away. Each call asks it. */
+/** Selects the rows after `$1`, and whether the vault was moved away. Every API call runs this statement. */
 const FOLLOW: Statement = {
   name: 'followAudit',
   text: `SELECT f.format < 0, a.sequence, a.at, a.sealed, a.link FROM vault.format f
