@@ -28,6 +28,7 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/cli/commands/dev/env.ts': ['appendFileSync', 'appends to the file of a CI job'],
   'src/cli/commands/serve/log-file.ts': ['appendFileSync openSync', 'appends'],
   'src/cli/profiles/profile-store.ts': ['open', 'reads'],
+  'src/cli/files/secret-file.ts': ['openSync', 'reads'],
   'src/store/sqlite/file/check-openable.ts': ['openSync', 'reads'],
   'src/store/sqlite/file/open-files.ts': ['openSync', 'opens the null device for reading'],
 };
