@@ -56,12 +56,12 @@ describe('its own access', () => {
     expect(own).toEqual([{ priority: 1, outcome: 'no_match', reason: 'the token is not in /pci/' }]);
   });
 
-  it('on such a token is the same wherever the token is', async () => {
+  it.each([[[]], [['token:update']]])('on such a token is the same wherever the token is: %j', async (permissions) => {
     const { world, make, explain } = await open();
     const blind = ['/bank/high/', '/x/'].map((container, at) => {
       return { description: '', priority: 3 + at, container, transform: 'mask', permissions: ['token:create'] };
     });
-    const key = await make({ rules: [...rules, ...blind] });
+    const key = await make({ permissions, rules: [...rules, ...blind] });
     await world.call(key, 'createToken', { body: { id: 'bank-3', type: 'token', data: 1, containers: ['/x/'] } });
     const there = await explain(key, 'bank-1');
     expect(there.status).toBe(200);
