@@ -5,8 +5,6 @@ export default defineConfig({
     include: ['test/users/**/*.test.ts', 'test/bench/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     pool: 'forks',
-    // Most of the time they wait for processes.
-    maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },
