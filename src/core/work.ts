@@ -104,9 +104,9 @@ export class Work {
   }
 
   /**
-   * Reads values of a reply, at most `maxBytes`, and counts their bytes before they are opened. Values must not
-   * wait in memory: if there may be no room, waits for it first; if others have taken it, drops the values and reads
-   * them again.
+   * Reads values of a reply, at most `maxBytes`, and counts their bytes before they are opened. Values must not wait
+   * in memory: if there may be no room, waits for it first; if others have taken it, drops the values and reads them
+   * again.
    */
   *readHeld<T>(maxBytes: number, read: () => Steps<T>, bytesOf: (found: T) => number): Steps<T> {
     if (!this.#replies.mayHold(this.account, maxBytes)) yield* settled(this.hold(maxBytes));

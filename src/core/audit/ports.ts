@@ -88,8 +88,8 @@ export interface AuditStore {
   /** Appends a row with a digest. */
   appendAuthority(draft: AuthorityDraft): Promise<void>;
   /**
-   * Resolves to what `readAudit` resolves to. Must be fast: every API call runs it. Reads that begin in the same tick see no older
-   * state. Rejects with `vault_moved` if the vault was moved away.
+   * Resolves to what `readAudit` resolves to. Must be fast: every API call runs it. Reads that begin in the same tick
+   * see no older state. Rejects with `vault_moved` if the vault was moved away.
    */
   followAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
   /** Resolves to the last `rows` rows and the revisions of all records of authority, from one snapshot. */
