@@ -145,7 +145,8 @@ async function describe(): Promise<void> {
 }
 
 function show(about: About): void {
-  session.value = { kind: 'open', about };
+  // The page may have been locked during the request.
+  if (sessionStorage.getItem(SECRET) !== null) session.value = { kind: 'open', about };
 }
 
 async function look(): Promise<void> {
@@ -165,7 +166,8 @@ export async function addKey(key: string): Promise<string | undefined> {
 
 /** Forgets keys of this session. */
 export async function forgetKeys(ended: readonly HeldIdentity[]): Promise<void> {
-  for (const { n } of ended) show(await ask(`session/keys/${n}`, { method: 'DELETE' }));
+  // A key that the vault keeps stays in the list.
+  for (const { n } of ended) await ask<About>(`session/keys/${n}`, { method: 'DELETE' }).then(show, () => undefined);
 }
 
 /** Locks all tabs. */

@@ -179,6 +179,8 @@ async function* reachable(
         }
         await work.own();
         whole = await store.findPresentedToken(tenant_id, id, now);
+        const once = work.still();
+        if (once !== undefined) await once;
       }
       if (whole && reaches({ id, containers: openPresented(keyring, id, whole).details.containers }))
         allowed.push(record);
