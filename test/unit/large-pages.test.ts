@@ -77,6 +77,21 @@ it('a list accepts large tokens that are moved or deleted while it reads', async
   expect(await list(core, [['container', '/general/']])).toEqual([200, { 'd-4': 2 * MAX_LISTED }]);
 });
 
+it('a batch outside a tick reads large tokens one at a time, and none above the limit of a response', async () => {
+  const { core, reads, add } = await open();
+  for (const id of ['a-1', 'b-2', 'd-4', 'e-5', 'f-6']) await add(id, id === 'b-2' ? 10 : 3 * MIB);
+  const detokenize = async (ids: readonly string[]) => {
+    reads.length = 0;
+    const body = Object.fromEntries(ids.map((id) => [id, `{{${id}}}`]));
+    const bodyText = JSON.stringify(body);
+    const call = { operation: 'detokenize' as const, apiKey: core.key, params: {}, query: [], bodyText };
+    const reply = await core.client.call({ ...call, mediaType: 'application/json' });
+    return { status: reply.status, reads: [...reads] };
+  };
+  expect(await detokenize(['f-6', 'b-2', 'a-1'])).toEqual({ status: 200, reads: ['f-6', 'a-1'] });
+  expect(await detokenize(['a-1', 'b-2', 'd-4', 'e-5', 'f-6'])).toEqual({ status: 400, reads: ['a-1', 'd-4', 'e-5'] });
+});
+
 it('a batch reads no further token in a tick after a large one', async () => {
   const counts: number[] = [];
   const readNow = (read: (reads: object) => unknown) => {

@@ -1,5 +1,5 @@
 import type { Caller, Context } from '../handler.ts';
-import type { Instant } from '../ports.ts';
+import type { Instant, PresentedToken } from '../ports.ts';
 import type { SnapshotReads } from '../scan-ports.ts';
 import { isPromise } from '../steps.ts';
 import { sealedBytes } from './present-token.ts';
@@ -9,21 +9,48 @@ const READ_AT_ONCE = 25;
 /** The sealed bytes after which a read within a tick stops. */
 const BYTES_AT_ONCE = 1024 * 1024;
 
+interface ReadToken {
+  readonly id: string;
+  readonly record: PresentedToken | undefined;
+}
+
 /** Yields the tokens with these ids, in order; undefined for a missing or expired one. Reads some tokens at once. */
 export async function* readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: Context) {
+  const tenant_id = tenant.record.id;
   for (let at = 0; at < ids.length; ) {
     const some = ids.slice(at, at + READ_AT_ONCE);
-    const find = (reads: Pick<SnapshotReads, 'findPresentedToken'>) => {
-      const found: ReturnType<typeof reads.findPresentedToken>[] = [];
-      for (let bytes = 0; bytes < BYTES_AT_ONCE && found.length < some.length; ) {
-        const record = reads.findPresentedToken(tenant.record.id, some[found.length] ?? '', now);
-        found.push(record);
-        bytes += isPromise(record) ? 0 : sealedBytes(record);
-      }
-      return found;
-    };
-    const found = await Promise.all(store.readNow?.(find) ?? find(store));
-    for (const [position, record] of found.entries()) yield { id: ids[at + position] ?? '', record };
-    at += found.length;
+    const found = store.readNow?.((reads) => readInTick(some, tenant_id, now, reads));
+    if (found === undefined) yield* readPage(some, tenant_id, now, store);
+    else
+      for (const [position, record] of (await Promise.all(found)).entries()) yield { id: some[position] ?? '', record };
+    at += found?.length ?? some.length;
+  }
+}
+
+/** Returns the first tokens. A large one ends the read, so that others wait for one such token only. */
+function readInTick(ids: readonly string[], tenantId: string, now: Instant, reads: SnapshotReads) {
+  const found: ReturnType<typeof reads.findPresentedToken>[] = [];
+  for (let bytes = 0; bytes < BYTES_AT_ONCE && found.length < ids.length; ) {
+    const record = reads.findPresentedToken(tenantId, ids[found.length] ?? '', now);
+    found.push(record);
+    bytes += isPromise(record) ? 0 : sealedBytes(record);
+  }
+  return found;
+}
+
+/** Yields the tokens that one query finds. It leaves out long values: these are read one at a time, as in a list. */
+async function* readPage(
+  ids: readonly string[],
+  tenant_id: string,
+  now: Instant,
+  store: Context['store'],
+): AsyncGenerator<ReadToken> {
+  const page = { offset: 0, limit: ids.length };
+  const { records = [] } = await store.findTokens({ tenant_id, all: [{ id_in: ids }] }, page, now);
+  const byId = new Map(records.map((record) => [record.id, record]));
+  for (const id of ids) {
+    const found = byId.get(id);
+    const isWhole = found === undefined || (found.presented.length > 0 && found.full.length > 0);
+    yield { id, record: isWhole ? found : await store.findPresentedToken(tenant_id, id, now) };
   }
 }
