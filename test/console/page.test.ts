@@ -304,6 +304,35 @@ describe('a session', () => {
     await second.waitForSelector('main.locked');
   });
 
+  it('stays locked when a reply comes after the lock', async () => {
+    const { page } = await open();
+    const [answered, locked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/ui/session/keys', async (route) => {
+      const response = await route.fetch();
+      answered.resolve();
+      await locked.promise;
+      await route.fulfill({ response });
+    });
+    await page.click('text=Add a key');
+    await page.fill('[type=password]', vault.private_key);
+    await page.click('text=Use this key');
+    await answered.promise;
+    await page.keyboard.press('Control+l');
+    await page.waitForSelector('main.locked');
+    // The next request of an open page would lock it again.
+    await page.evaluate(() => {
+      const look = () => document.querySelector('main.locked') ?? document.body.classList.add('was-open');
+      new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+    });
+    const reply = page.waitForResponse('**/ui/session/keys');
+    locked.resolve();
+    expect((await reply).status()).toBe(200);
+    await settle(page);
+    expect(
+      await page.locator('main.locked, body.was-open').evaluateAll((all) => all.map((each) => each.className)),
+    ).toEqual(['locked']);
+  });
+
   it('waits when the daemon ends, and is locked after its restart', async () => {
     const other = await startDev();
     const { page } = await openConsole(browser, other);
