@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['test/users/**/*.test.ts', 'test/bench/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     pool: 'forks',
+    // Each test mostly waits for commands and installations.
+    maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },
