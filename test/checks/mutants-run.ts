@@ -125,8 +125,9 @@ export function copySources() {
   }
 
   function build(): boolean {
-    const script = join('scripts', 'build-bundle.ts');
-    return spawnSync(process.execPath, [script], { cwd: folder, stdio: 'ignore' }).status === 0;
+    const run = (script: string) =>
+      spawnSync(process.execPath, [join('scripts', script)], { cwd: folder, stdio: 'ignore' });
+    return ['build-validators.ts', 'build-bundle.ts'].every((script) => run(script).status === 0);
   }
 
   return {

@@ -68,14 +68,17 @@ function askFish(): readonly (readonly string[])[] {
   return answersIn(out, /^([^\t\n]+)/gm);
 }
 
-/** Runs the completion of zsh. It needs a terminal, which the zpty module emulates. A widget prints the suggestions. */
+/**
+ * Runs the completion of zsh. It needs a terminal, which the zpty module emulates. A widget prints the suggestions. Zsh
+ * completes only what is typed after it has begun to read the line.
+ */
 function askZsh(line: string): readonly string[] {
   const script = `
 zmodload zsh/zpty
 zpty z zsh -f -i
 zpty -w z 'PS1=; unsetopt beep; eval "$(vault completion zsh)"; zstyle ":completion:*" list-grouped no; bindkey "^X" show'
 zpty -w z 'compadd() { [[ " $* " == *" -D "* || " $* " == *" -O "* || " $* " == *" -A "* ]] && { builtin compadd "$@"; return }; local -a found; builtin compadd -O found "$@"; print -rl -- "<"\${^found}">"; builtin compadd "$@" }'
-zpty -w z 'show() { }; zle -N show; print REA""DY'
+zpty -w z 'show() { }; zle -N show; zle-line-init() { print REA""DY }; zle -N zle-line-init'
 zpty -r z out '*READY*'
 zpty -w -n z $'${line}\\t\\x15'
 zpty -w -n z $'print DO""NE\\n'
@@ -84,13 +87,9 @@ print -r -- "$out"`;
   return answersIn(runShell('zsh', ['-f', '-c', script]), /<([^<>\s]+)>/g).flat();
 }
 
-/** The terminal is emulated, so on a busy machine the answer may be late. */
-const askZshAgain = (line: string) =>
-  [1, 2, 3].reduce<readonly string[]>((found) => (found.length > 0 ? found : askZsh(line)), []);
-
 const ASK: Readonly<Partial<Record<CompletionShell, () => readonly (readonly string[])[]>>> = {
   bash: askBash,
-  zsh: () => LINES.map(askZshAgain),
+  zsh: () => LINES.map(askZsh),
   fish: askFish,
 };
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
