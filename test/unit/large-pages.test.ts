@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { MAX_LISTED } from '../../src/contract/limits.ts';
 import type { Caller, Context } from '../../src/core/handler.ts';
 import type { Store } from '../../src/core/ports.ts';
@@ -6,6 +6,8 @@ import { readTokens } from '../../src/core/tokens/read-tokens.ts';
 import { type Core, openCore, partOfSegment } from './core-fixture.ts';
 
 const MIB = 1024 * 1024;
+
+afterEach(() => vi.restoreAllMocks());
 
 /** Opens a vault with a list of the tokens that are read alone. `changes` happen before these reads. */
 async function open() {
@@ -75,6 +77,26 @@ it('a list accepts large tokens that are moved or deleted while it reads', async
   // More than a call that fails with an integrity failure is repeated.
   for (const id of moved) changes.set(id, () => move(id));
   expect(await list(core, [['container', '/general/']])).toEqual([200, { 'd-4': 2 * MAX_LISTED }]);
+});
+
+it('a page by cursor that takes long ends before its next large token', async () => {
+  const { core } = await open();
+  const [apiKey, ids] = [await partOfSegment(core), ['a-1', 'b-2', 'c-3', 'd-4', 'e-5']];
+  const large = { type: 'token', data: 'd', mask: 'm'.repeat(2 * MAX_LISTED), containers: ['/qa/'] };
+  for (const id of ids) await core.token({ ...large, id });
+  let seconds = 1;
+  // Each look at the time is 0.3 s after the last one.
+  vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += 0.3));
+  const pages: string[][] = [];
+  for (let start: string | undefined = ''; start !== undefined; ) {
+    const query = start === '' ? [] : [['start', start] as const];
+    const reply = await core.client.call({ operation: 'listTokensByCursor', apiKey, params: {}, query });
+    const { data, pagination } = JSON.parse(reply.bodyText ?? '');
+    pages.push(data.map(({ id }: { id: string }) => id));
+    start = pagination.next;
+  }
+  expect(pages.length).toBeGreaterThan(1);
+  expect(pages.flat().toSorted()).toEqual(ids);
 });
 
 it('a batch outside a tick reads large tokens one at a time, and none above the limit of a response', async () => {
