@@ -148,7 +148,10 @@ export function endOf(child: ChildProcess, limitMs: number): Promise<Ended> {
 export const HAS_TERMINALS = ['linux', 'darwin'].includes(process.platform);
 
 /** What to type when a question appears. */
-type Answers = readonly (readonly [question: string, answer: string])[];
+type Answers = readonly (readonly [question: string | RegExp, answer: string])[];
+
+/** Returns the pattern of a message and the masked question after it. What is typed between the two may be lost. */
+export const askedAfter = (message: string) => new RegExp(`${message}[^]*toggle visibility`);
 
 /** Runs a `vault` command, or another program, on a terminal and types each answer when its question appears. */
 export function startOnTerminal(
@@ -171,7 +174,7 @@ export function startOnTerminal(
   child.stdout.on('data', (chunk: Buffer) => {
     seen += chunk.toString('utf8');
     const next = left[0];
-    if (next === undefined || !seen.includes(next[0])) return;
+    if (next === undefined || seen.search(next[0]) === -1) return;
     left.shift();
     seen = '';
     // The prompt reads keys only after it is drawn.

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, renameSync, writeFileSync } from 'node:fs';
 import { Encrypter } from 'age-encryption';
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { HAS_TERMINALS, makePlace, type Place } from './cli-fixture.ts';
+import { askedAfter, HAS_TERMINALS, makePlace, type Place } from './cli-fixture.ts';
 
 const PASSPHRASE = 'orchid lantern battery staple';
 
@@ -33,15 +33,18 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
     const WRONG = 'orchid lantern battery stable\r';
     const twice = [
       ['Passphrase of a.db', WRONG],
-      ['does not open this vault', WRONG],
+      [askedAfter('does not open this vault'), WRONG],
     ] as const;
-    const refused = await place.onTerminal('tenant list --file a.db', [...twice, ['does not open this vault', WRONG]]);
+    const refused = await place.onTerminal('tenant list --file a.db', [
+      ...twice,
+      [askedAfter('does not open this vault'), WRONG],
+    ]);
     expect(refused).toMatchObject({ exitCode: 10 });
     expect(refused.stdout.split('vault: the passphrase does not open this vault')).toHaveLength(4);
     // `-` is a prompt, too.
     const third = await place.onTerminal('tenant list --file a.db --passphrase-file - --field data[0].name', [
       ...twice,
-      ['does not open this vault', `${PASSPHRASE}\r`],
+      [askedAfter('does not open this vault'), `${PASSPHRASE}\r`],
     ]);
     expect(third).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
   });
@@ -51,7 +54,7 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
     const opened = await place.onTerminal('tenant list --file a.db --field name', [
       ['Passphrase of a.db', 'orchid lantern battery stable\r'],
       ['✔', 'typed ahead\rand more'],
-      ['does not open this vault', `${PASSPHRASE}\r`],
+      [askedAfter('does not open this vault'), `${PASSPHRASE}\r`],
     ]);
     expect(opened).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
     expect(opened.stdout).not.toMatch(/typed ahead|and more/);
@@ -89,7 +92,7 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
 
   it('init asks again for a short passphrase and for two that differ, and creates nothing after three tries', async () => {
     const short = ['(at least 12 characters; leave it empty for the key file a.db.key)', 'short\r'] as const;
-    const again = ['fewer than 12 characters', 'short\r'] as const;
+    const again = [askedAfter('fewer than 12 characters'), 'short\r'] as const;
     const refused = await place.onTerminal('init --file a.db', [short, again, again]);
     expect(refused).toMatchObject({ exitCode: 2 });
     expect(refused.stdout.split('fewer than 12 characters')).toHaveLength(4);
@@ -97,7 +100,7 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
     expect(existsSync(place.inside('a.db'))).toBe(false);
     const made = await place.onTerminal('init --file a.db --key-out m', [
       short,
-      ['fewer than 12 characters', `${PASSPHRASE}\r`],
+      [askedAfter('fewer than 12 characters'), `${PASSPHRASE}\r`],
       ['Repeat', 'another passphrase\r'],
       ['the two passphrases differ', `${PASSPHRASE}\r`],
       ['Repeat', `${PASSPHRASE}\r`],
@@ -111,7 +114,7 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
     encrypter.setScryptWorkFactor(10);
     encrypter.setPassphrase(PASSPHRASE);
     writeFileSync(place.inside('a.age'), await encrypter.encrypt('{"type":"token","data":"a"}\n'));
-    const again = ['does not open the export', 'wrong\r'] as const;
+    const again = [askedAfter('does not open the export'), 'wrong\r'] as const;
     const refused = await place.onTerminal('import a.age --dry-run', [
       ['Passphrase of the export', 'wrong\r'],
       again,
@@ -123,7 +126,7 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
     expect(ended).toMatchObject({ exitCode: 130, stdout: expect.not.stringContaining('damaged') });
     const imported = await place.onTerminal('import a.age --dry-run --field path', [
       ['Passphrase of the export', 'wrong\r'],
-      ['does not open the export', `${PASSPHRASE}\r`],
+      [askedAfter('does not open the export'), `${PASSPHRASE}\r`],
     ]);
     expect(imported).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('/tokens') });
   });
@@ -168,7 +171,7 @@ describe.runIf(HAS_TERMINALS)('on a terminal', () => {
     ]);
     expect(added).toMatchObject({ exitCode: 0, stdout: expect.not.stringMatching(/orchid|marble/) });
     expect(added.stdout).toMatch(/vault: good: about \d+ bits/);
-    const again = ['the passphrase is empty', '\r'] as const;
+    const again = [askedAfter('the passphrase is empty'), '\r'] as const;
     const empty = await place.onTerminal('init --file b.db --passphrase-file -', [['Passphrase', '\r'], again, again]);
     expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });
   });
