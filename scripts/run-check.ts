@@ -2,8 +2,11 @@
  * Runs one check in its own process for `scripts/check.ts`, so that its leftovers do not affect the next check.
  * Receives the check's module and options in a message, and sends the result back.
  */
+import { enableCompileCache } from 'node:module';
+import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Check, CheckFailure, CheckOptions, Figures } from '../test/checks/check.ts';
+import { ROOT } from './build-output.ts';
 
 /** The result of one check with its control, as `scripts/check.ts` receives it. */
 export interface CheckResult {
@@ -43,6 +46,8 @@ async function run(check: Check, options: CheckOptions): Promise<CheckResult> {
 }
 
 process.once('message', async ({ module, options }: { readonly module: string; readonly options: CheckOptions }) => {
+  // Each process would strip the types of all modules again.
+  enableCompileCache(path.join(ROOT, 'node_modules', '.cache', 'checks'));
   const { CHECK }: { readonly CHECK: Check } = await import(pathToFileURL(module).href);
   const result = await run(CHECK, options);
   // Exit explicitly, because a failed check may have left something running.
