@@ -17,7 +17,7 @@ import { BIN, bareEnvironment, serve } from './run-vault.ts';
 import type { Setting } from './runners/execute.ts';
 
 const RUNS = 20;
-const LOAD_SECONDS = 10;
+const LOAD_SECONDS = 5;
 const CALLERS = 8;
 const TRANSCRIPTS = 'test/scripts/scripts.test.ts';
 /** Tests of parsing, numbers and native modules, which the coverage runs, too. */

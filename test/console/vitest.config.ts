@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/console/**/*.test.ts'],
     globalSetup: 'test/console/require-chromium.ts',
     pool: 'forks',
+    isolate: false,
     // Each test mostly waits for the browser.
     maxWorkers: 3,
     expect: { poll: { timeout: 15_000 } },

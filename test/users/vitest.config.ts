@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/users/**/*.test.ts', 'test/bench/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     pool: 'forks',
+    isolate: false,
     // Each test mostly waits for commands and installations.
     maxWorkers: 2,
     testTimeout: 20_000,
