@@ -72,7 +72,7 @@ export async function killEachAfterLink(): Promise<number> {
   return LINK_CASES.length;
 }
 
-const LONG_FACTOR = 5;
+const LONG_FACTOR = 10;
 const KILLS = { quick: 6, full: 50 } as const;
 /** A command with fewer steps writes nothing, or the steps are not seen. */
 const MIN_STEPS = 5;
