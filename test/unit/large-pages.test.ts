@@ -101,7 +101,8 @@ it('a page by cursor that takes long ends before its next large token', async ()
 
 it('a batch outside a tick reads large tokens one at a time, and none above the limit of a response', async () => {
   const { core, reads, add } = await open();
-  for (const id of ['a-1', 'b-2', 'd-4', 'e-5', 'f-6']) await add(id, id === 'b-2' ? 10 : 3 * MIB);
+  const small = Array.from({ length: 9 }, (_, n) => `small-${n}`);
+  for (const id of ['a-1', 'd-4', 'e-5', 'f-6', ...small]) await add(id, id.startsWith('small') ? 10 : 3 * MIB);
   const detokenize = async (ids: readonly string[]) => {
     reads.length = 0;
     const body = Object.fromEntries(ids.map((id) => [id, `{{${id}}}`]));
@@ -110,8 +111,13 @@ it('a batch outside a tick reads large tokens one at a time, and none above the 
     const reply = await core.client.call({ ...call, mediaType: 'application/json' });
     return { status: reply.status, reads: [...reads] };
   };
-  expect(await detokenize(['f-6', 'b-2', 'a-1'])).toEqual({ status: 200, reads: ['f-6', 'a-1'] });
-  expect(await detokenize(['a-1', 'b-2', 'd-4', 'e-5', 'f-6'])).toEqual({ status: 400, reads: ['a-1', 'd-4', 'e-5'] });
+  expect(await detokenize(['f-6', ...small, 'a-1'])).toEqual({ status: 200, reads: ['f-6', 'a-1'] });
+  expect(await detokenize(['a-1', ...small, 'd-4', 'e-5', 'f-6'])).toEqual({
+    status: 400,
+    reads: ['a-1', 'd-4', 'e-5'],
+  });
+  // A few are read at once.
+  expect(await detokenize(['f-6', ...small.slice(2)])).toEqual({ status: 200, reads: ['f-6', ...small.slice(2)] });
 });
 
 it('a batch reads no further token in a tick after a large one', async () => {
