@@ -13,10 +13,10 @@ export const BASELINE = path.join(ROOT, 'bench', 'baseline.ndjson');
  * Short rounds in large numbers spread other load over both servers. The warm-up is longer, since uncompiled code costs
  * several times as much.
  */
-const HTTP = { rounds: 6, seconds: 0.12, tokens: 4000 };
+const HTTP = { rounds: 9, seconds: 0.12, tokens: 4000 };
 /** For each second of a round. */
 const WARM_UP = { most: 42_000, seconds: 67 };
-const STARTUP = { rounds: 5 };
+const STARTUP = { rounds: 7 };
 
 const httpCases = (names: readonly string[]) =>
   HTTP_CASES.filter((one) => names.some((name) => hasLine(one, name.replace('http/', ''))));

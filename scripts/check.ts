@@ -145,6 +145,10 @@ if (missing.length > 0) {
   process.stderr.write(`check: there is no check ${missing.join(', ')}\n`);
   process.exit(2);
 }
+if (asked.length === 0) {
+  process.stderr.write('check: --only and --without leave no check\n');
+  process.exit(2);
+}
 const started = performance.now();
 const failed: number[] = [];
 await runAll(asked);

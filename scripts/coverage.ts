@@ -19,8 +19,8 @@ const MIN_SHARE = 0.98;
 const COVERING = [
   ...['test/contract', 'test/conformance/keyring', 'test/vectors'],
   ...`access- accounts activity altered-rows compare-records core- data-limit expires-at explain-access
-    expressions. fingerprints idempotency keyring large-pages list- opened-token preview query-test reach realms replays require-found
-    rotate-tenant rotate-beside search-query sent-back show-token stored- sums ticks token unread- update-`
+    expressions. fingerprints idempotency keyring large-pages list- opened-token preview query-test reach realms replays
+    require-found rotate-tenant rotate-beside search-query sent-back show-token stored- sums ticks token unread- update-`
     .split(/\s+/)
     .map((name) => `test/unit/${name}`),
 ];
