@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { fileLocations, type HistoryLocations } from './histories-location.ts';
 import { type HistoryResult, runHistory, shorten, type Verdict } from './histories-run.ts';
-import { copySources, guard, type SourceGuard } from './mutants-run.ts';
+import { copySources, guard, IMPORTED, type SourceGuard } from './mutants-run.ts';
 
 const COMPARE = 'src/history/compare-records.ts';
 
@@ -53,7 +53,7 @@ interface ControlOptions {
 export async function removeHistoryGuards({ guards = GUARDS, ...options }: ControlOptions): Promise<void> {
   const found: string[] = [];
   for (const removed of guards) {
-    using copy = copySources();
+    using copy = copySources(IMPORTED);
     copy.removeGuard(removed);
     const after = await historiesUntilMiss(copy.folder, options);
     if (after === undefined) {

@@ -75,10 +75,13 @@ const COPIED = [
 /** Milliseconds after which a mutant that hangs counts as killed. */
 const MAX_MS = 120_000;
 
+/** What a check needs that imports patched sources itself. */
+export const IMPORTED = ['src', 'test', 'scripts', 'package.json'];
+
 /** Copies the sources and tests, so that guards can be removed. */
-export function copySources() {
+export function copySources(copied: readonly string[] = COPIED) {
   const { path: folder, [Symbol.dispose]: remove } = makeFolder();
-  for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of copied) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
 
   /** Runs Vitest. Resolves to its report, or to undefined when it did not end within `maxMs`. */

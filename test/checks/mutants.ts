@@ -16,7 +16,7 @@ async function testWhole(copy: MutantCopy, mutants: readonly Mutant[]): Promise<
 }
 
 async function kill(mutants: readonly Mutant[]): Promise<Figures> {
-  const copies = Array.from({ length: COPIES }, copySources);
+  const copies = Array.from({ length: COPIES }, () => copySources());
   const free = [...copies];
   const survivors: string[] = [];
   try {

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { ROOT } from '../../scripts/build-output.ts';
 import { type Check, CheckFailure, type CheckOptions, mustAllFail } from './check.ts';
-import { copySources } from './mutants-run.ts';
+import { copySources, IMPORTED } from './mutants-run.ts';
 import type { FuzzJob, FuzzTally } from './parser-fuzz-worker.ts';
 
 const MILLISECONDS = { quick: 4_000, full: 600_000 } as const;
@@ -64,7 +64,7 @@ const BUGS = [
 ] as const;
 
 async function findBug([only, file, from, to]: (typeof BUGS)[number], seed: number): Promise<void> {
-  using copy = copySources();
+  using copy = copySources(IMPORTED);
   copy.removeGuard({ name: only, file: `src/${file}`, from, to });
   const { flaw } = await fuzz({ root: copy.folder, seed, only, milliseconds: 60_000 });
   if (flaw !== undefined) throw new CheckFailure(flaw);
