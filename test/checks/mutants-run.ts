@@ -75,7 +75,7 @@ const COPIED = [
 /** Milliseconds after which a mutant that hangs counts as killed. */
 const MAX_MS = 120_000;
 
-/** What a check needs that imports patched sources itself. */
+/** Enough for a check that imports the copied sources instead of running tests or the product. */
 export const IMPORTED = ['src', 'test', 'scripts', 'package.json'];
 
 /** Copies the sources and tests, so that guards can be removed. */
