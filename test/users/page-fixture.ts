@@ -69,7 +69,10 @@ export function shell(
   return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), limit);
 }
 
-/** Makes a project with npm's own folder for global packages. */
+/**
+ * Makes a project with npm's own folder for global packages. npm keeps the certificates of a proxy before the registry,
+ * which `cleanEnvironment` takes from a vault.
+ */
 export function npmPlace(): Place & { readonly npm: Readonly<Record<string, string>> } {
   const place = makePlace(onTestFinished);
   for (const name of ['bin', 'tmp']) mkdirSync(place.inside(name));
@@ -82,6 +85,7 @@ export function npmPlace(): Place & { readonly npm: Readonly<Record<string, stri
       npm_config_prefer_offline: 'true',
       npm_config_audit: 'false',
       npm_config_fund: 'false',
+      NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'] ?? '',
     },
   };
 }
