@@ -8,15 +8,22 @@ const textOf = (points: string) =>
 /** The code points that full case folding maps to several, with the result. */
 const FULL = readTable('case-folding').map(({ fields }) => fields.map(textOf) as [string, string]);
 
-/** Every character but the lone surrogates. */
-const CHARACTERS = Array.from({ length: 0x11_0000 }, (_, point) => point)
+/** Every code point but the surrogates, as a text. */
+const ALL = Array.from({ length: 0x11_0000 }, (_, point) => point)
   .filter((point) => point < 0xd800 || point > 0xdfff)
   .map((point) => String.fromCodePoint(point));
+/** The characters of this Unicode version without those for private use: a seventh of them all. */
+const CHARACTERS = ALL.filter((one) => /[^\p{Cn}\p{Co}]/u.test(one));
 
 const CASED = CHARACTERS.filter((one) => /[\p{CWCF}\p{CWL}\p{CWU}\p{CWT}]/u.test(one));
 
 test.each(FULL)('%s folds as %s, by the full case folding of Unicode', (one, folded) => {
   expect(foldCase(one)).toBe(foldCase(folded));
+});
+
+test('a code point without a character folds as itself', () => {
+  const rest = ALL.filter((one) => /[\p{Cn}\p{Co}]/u.test(one)).join('');
+  expect([rest.length > 1_500_000, foldCase(rest) === rest]).toEqual([true, true]);
 });
 
 test('every character folds as its upper case, its lower case and its decomposition', () => {
