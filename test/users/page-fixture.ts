@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished } from 'vitest';
+import { expect, onTestFailed, onTestFinished } from 'vitest';
 import { type Ended, endOf, makePlace, type Place, RUN_VAULT } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 
@@ -53,8 +53,8 @@ export async function machine() {
   return { place, env };
 }
 
-/** Runs a script of a page in the folder of the place. Ends it after `limit` milliseconds. */
-export function shell(
+/** Runs a script of a page in the folder of the place, for at most `limit` ms. A failed test prints what it wrote. */
+export async function shell(
   place: Place,
   code: string,
   more: Readonly<Record<string, string>> = {},
@@ -66,7 +66,9 @@ export function shell(
     VAULT_CONFIG_DIR: place.inside('config'),
     ...more,
   });
-  return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), limit);
+  const ended = await endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), limit);
+  onTestFailed(() => void process.stderr.write(`${code}\nexit code ${ended.exitCode}\n${ended.stderr}`));
+  return ended;
 }
 
 /**
