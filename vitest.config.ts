@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const SLOW = [
   'conformance/store-postgres',
   'contract/openapi',
+  'postgres/interrupted-prune',
   'postgres/races',
   'process/cli-manners',
   'process/cli-prompts',
@@ -15,6 +16,7 @@ const SLOW = [
   'process/transfer',
   'process/writer-thread',
   'scripts/scripts',
+  'scripts/store-scripts',
   'unit/audit',
   'unit/compact',
   'unit/doctor',
