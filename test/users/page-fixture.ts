@@ -53,7 +53,10 @@ export async function machine() {
   return { place, env };
 }
 
-/** Runs a script of a page in the folder of the place, for at most `limit` ms. A failed test prints what it wrote. */
+/**
+ * Runs a script of a page in the folder of the place. Ends it after `limit` milliseconds. A test that fails prints its
+ * commands and errors.
+ */
 export async function shell(
   place: Place,
   code: string,
@@ -72,8 +75,8 @@ export async function shell(
 }
 
 /**
- * Makes a project with npm's own folder for global packages. npm keeps the certificates of a proxy before the registry,
- * which `cleanEnvironment` takes from a vault.
+ * Makes a project with npm's own folder for global packages. Its npm trusts the certificates of a proxy in front of the
+ * registry, which `cleanEnvironment` leaves out.
  */
 export function npmPlace(): Place & { readonly npm: Readonly<Record<string, string>> } {
   const place = makePlace(onTestFinished);
